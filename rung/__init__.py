@@ -1,0 +1,3 @@
+"""Rung ranks game-playing agents."""
+
+__version__ = "0.1.0"
