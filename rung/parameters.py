@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -98,3 +99,26 @@ def call_text(name: str, values: Mapping[str, Value], declared: Sequence[Paramet
     """`name(size=7)`: the shortest call that means these values."""
     shown = [f"{p.name}={values[p.name]!r}" for p in declared if values[p.name] != p.default]
     return f"{name}({', '.join(shown)})" if shown else name
+
+
+def parse_call(text: str, what: str) -> tuple[str, dict[str, Value]]:
+    """`name` or `name(key=value, …)` with plain constants, as its parts; nothing in it is ever evaluated."""
+    right = f"{what} is written like name or name(parameter=value), not {text!r}."
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        raise UserError(right) from None
+    if isinstance(tree, ast.Name):
+        return tree.id, {}
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name) or tree.args:
+        raise UserError(right)
+    values: dict[str, Value] = {}
+    for keyword in tree.keywords:
+        try:
+            value = ast.literal_eval(keyword.value)
+        except (ValueError, TypeError, MemoryError, RecursionError):
+            value = None
+        if keyword.arg is None or not isinstance(value, (int, float, str)):
+            raise UserError(right)
+        values[keyword.arg] = value
+    return tree.func.id, values

@@ -14,13 +14,13 @@ from rung.jit import entry, jit
 from rung.games.kernel import (
     ALLOWS,
     CHANCE,
-    LABEL,
     OVER,
     PLAYOUT,
     SAMPLE,
     SCORE,
     TABLE_MAX_LEGAL,
     TABLE_MAX_MOVES,
+    VALUE,
     Cells,
     Kernels,
     Reals,
@@ -38,6 +38,7 @@ from rung.games.kernel import (
     call_score,
     call_setup,
     call_turn,
+    call_value,
     pointer,
     table,
 )
@@ -149,6 +150,9 @@ class KernelState(State):
         read_score(self.game.table, self.cells, out)
         return out
 
+    def value(self, seat: int) -> float:
+        return read_value(self.game.table, self.cells, seat)
+
     def observe(self, seat: int) -> KernelState:
         seen = KernelState(self.game, self.cells.copy())
         if self.game.hidden:
@@ -166,6 +170,8 @@ class KernelState(State):
         return self.game.state_of(cells)
 
     def label(self, action: int, seat: int) -> int:
+        if self.game.kernels.label is None:
+            return action
         return read_label(self.game.table, self.cells, action, seat)
 
     def copy(self) -> KernelState:
@@ -267,7 +273,7 @@ def random_playouts(table: Table, cells: Cells, rng: Rng, count: int, totals: Re
     state = np.empty_like(cells)
     for _ in range(count):
         state[:] = cells
-        play_out(table, pointer(state), pointer(rng), actions, odds)
+        play_out(pointer(table), pointer(state), pointer(rng), pointer(actions), pointer(odds))
         call_payoff(table, pointer(state), pointer(payoffs))
         totals += payoffs
 
@@ -291,6 +297,13 @@ def read_score(table: Table, cells: Cells, out: Reals) -> None:
 
 
 @entry
+def read_value(table: Table, cells: Cells, seat: int) -> float:
+    if table[VALUE] != 0:
+        return call_value(table, pointer(cells), seat)
+    return 0.5
+
+
+@entry
 def read_observation(table: Table, cells: Cells, seat: int, out: Cells) -> None:
     call_observe(table, pointer(cells), seat, pointer(out))
 
@@ -302,9 +315,7 @@ def fill_hidden(table: Table, cells: Cells, seat: int, rng: Rng) -> None:
 
 @entry
 def read_label(table: Table, cells: Cells, action: int, seat: int) -> int:
-    if table[LABEL] != 0:
-        return call_label(table, pointer(cells), action, seat)
-    return action
+    return call_label(table, pointer(cells), action, seat)
 
 
 @entry

@@ -109,6 +109,10 @@ class State(ABC):
     def scores(self) -> Numbers:
         """The raw score of each seat, at the end."""
 
+    def value(self, seat: int) -> float:
+        """How good an unfinished position is for the seat, in [0, 1]; one half where the game has no opinion."""
+        return 0.5
+
     @abstractmethod
     def observe(self, seat: int) -> State:
         """What this seat may know of the position; legal actions of its own turn are part of that."""

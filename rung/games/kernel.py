@@ -94,7 +94,7 @@ class Kernels:
     sample: Kernel | None = None  # pick among the listed ones
     playout: Kernel | None = None  # sample and apply until the end
     suggest: Kernel | None = None  # a uniform legal action
-    value: Kernel | None = None  # the mean of a playout
+    value: Kernel | None = None  # one half: no opinion
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -123,14 +123,25 @@ def table(kernels: Kernels, cells: int, seats: int, max_legal: int, max_moves: i
     return np.array([cells, seats, max_legal, max_moves, *addresses], dtype=np.int64)
 
 
+def _first_element(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.CPointer):
+        return value
+    return arrayobj.make_array(kind)(context, builder, value).data
+
+
 @intrinsic
 def pointer(typing: Any, array: Any) -> Any:
-    """The address of an array's first element, typed."""
+    """The address of an array's first element, typed; of a pointer, itself.
+
+    Compiled code counts the references to every array it passes on, which costs more than a kernel does, so hot loops
+    work on pointers throughout.
+    """
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
+        return _first_element(context, builder, signature.args[0], arguments[0])
 
-    return types.CPointer(array.dtype)(array), code
+    kind = array if isinstance(array, types.CPointer) else types.CPointer(array.dtype)
+    return kind(array), code
 
 
 def _caller(name: str) -> Any:
@@ -142,7 +153,7 @@ def _caller(name: str) -> Any:
         return kernel_signature.return_type(table, *kernel_signature.args)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        cells = arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
+        cells = _first_element(context, builder, signature.args[0], arguments[0])
         address = builder.load(builder.gep(cells, [ir.Constant(ir.IntType(64), slot)]))
         returns_nothing = kernel_signature.return_type == types.void
         result = ir.VoidType() if returns_nothing else context.get_value_type(kernel_signature.return_type)

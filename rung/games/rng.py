@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from rung.jit import jit
+from rung.jit import entry, jit
 
 Rng = npt.NDArray[np.uint64]
 
@@ -65,6 +65,12 @@ def below(rng: Rng, n: int) -> int:
         while (product & _LOW32) < threshold:
             product = (draw(rng) >> _S32) * bound
     return np.int64(product >> _S32)
+
+
+@entry
+def index(rng: Rng, n: int) -> int:
+    """`below`, for Python to call."""
+    return below(rng, n)
 
 
 @jit
