@@ -74,6 +74,14 @@ def folder_for(file: Path) -> Path:
     return _prepared(_digest((*_SOURCES["agents"], _package_root(file))))
 
 
+@contextmanager
+def first_use(name: str) -> Iterator[bool]:
+    """Whether this name was never used with the present sources on this machine; from the end of the block on it was."""
+    marker = _prepared(_digest(_SOURCES["agents"])) / f"used-{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+    yield not marker.exists()
+    marker.touch()
+
+
 @lru_cache
 def _digest(roots: tuple[Path, ...]) -> str:
     digest = hashlib.sha256(f"{numba.__version__} {sys.version}".encode())
@@ -95,7 +103,10 @@ def _package_root(file: Path) -> Path:
 @lru_cache
 def _prepared(digest: str) -> Path:
     """The folder, made if need be; folders no process has used for a month are removed with it."""
-    for parent in (user_cache_path("rung") / "compiled", Path(tempfile.gettempdir()) / f"rung-{os.getuid()}" / "compiled"):
+    for parent in (
+        user_cache_path("rung") / "compiled",
+        Path(tempfile.gettempdir()) / f"rung-{os.getuid()}" / "compiled",
+    ):
         folder = parent / digest
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)

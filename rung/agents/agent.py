@@ -73,7 +73,7 @@ class Agent(ABC):
         self.note = ""
         """One line on why it played its last action, for people who watch."""
 
-    @classmethod
+    @classmethod  # noqa: B027
     def warm(cls, game: Game) -> None:
         """Compile what playing this game needs, before any clock runs."""
 

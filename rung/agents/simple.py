@@ -54,7 +54,9 @@ class Osla(Agent):
                 totals[action] += self._worth(state, action, view.seat)
         best = max(totals.values())
         equals = [action for action, total in totals.items() if total == best]
-        self.note = f"{len(equals)} of {len(candidates)} actions share the best value, {best / int(self.values['samples']):.2f}"
+        self.note = (
+            f"{len(equals)} of {len(candidates)} actions share the best value, {best / int(self.values['samples']):.2f}"
+        )
         return equals[index(self.rng, len(equals))]
 
     def _worth(self, state: State, action: int, seat: int) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numba import types
@@ -13,25 +14,26 @@ from rung.jit import jit
 _ONE = np.uint64(1)
 
 
-@intrinsic
-def popcount(typing: Any, board: Any) -> Any:
-    """How many bits are set."""
-
+def _popcount(typing: Any, board: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int64(types.uint64), code
 
 
-@intrinsic
-def lowest(typing: Any, board: Any) -> Any:
-    """The index of the lowest set bit; 64 for an empty board."""
-
+def _lowest(typing: Any, board: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         zero_is_undefined = context.get_constant(types.boolean, False)
         return builder.cttz(arguments[0], zero_is_undefined)
 
     return types.int64(types.uint64), code
+
+
+popcount: Callable[[np.uint64], int] = cast(Any, intrinsic(_popcount))
+"""How many bits are set."""
+
+lowest: Callable[[np.uint64], int] = cast(Any, intrinsic(_lowest))
+"""The index of the lowest set bit; 64 for an empty board."""
 
 
 @jit

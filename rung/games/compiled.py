@@ -10,7 +10,6 @@ import numpy as np
 
 from rung.errors import UserError
 from rung.games.game import Actions, Game, Numbers, State
-from rung.jit import entry, jit
 from rung.games.kernel import (
     ALLOWS,
     CHANCE,
@@ -43,6 +42,7 @@ from rung.games.kernel import (
     table,
 )
 from rung.games.rng import Rng, below, pick
+from rung.jit import entry, jit
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import sqrt
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from rung.games.compiled import KernelGame, KernelState, count_sequences, random
 from rung.games.game import CHANCE, OVER, Game, State
 from rung.games.kernel import PLAYOUT
 from rung.games.rng import derive, stream
+
+T = TypeVar("T")
 
 _SIGMAS = 5.0
 """How far a statistic may stray before it counts as wrong: by chance less than once in a million."""
@@ -269,10 +272,10 @@ def check_hides(game: Game, states: list[State], seat: int) -> None:
     demand(len(views) == 1, f"{game.spec}: the observation of seat {seat} leaks: {len(views)} views of one situation")
 
 
-def _check_frequencies(drawn: Mapping[int, int] | Mapping[bytes, int], expected: Mapping, what: str) -> None:  # type: ignore[type-arg]
+def _check_frequencies(drawn: Mapping[T, int], expected: Mapping[T, float], what: str) -> None:
     """Pearson's chi-square test, the statistic made normal by Wilson and Hilferty's cube root."""
     strange = set(drawn) - set(expected)
-    demand(not strange, f"{what} draws what it must not: {sorted(strange)[:3]}")
+    demand(not strange, f"{what} draws what it must not: {list(strange)[:3]}")
     total, weight = sum(drawn.values()), sum(expected.values())
     if len(expected) < 2:
         return

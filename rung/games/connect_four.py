@@ -7,9 +7,9 @@ import numpy as np
 from rung.games.bits import popcount
 from rung.games.compiled import KernelGame, KernelState, Shape
 from rung.games.game import State
-from rung.jit import jit
 from rung.games.kernel import OVER, Cells, Kernels, Reals, Rng, kernel
 from rung.games.rng import below
+from rung.jit import jit
 
 # One bit a square, column by column from the left, each column from the bottom, with an empty row on top so that lines
 # do not run from one column into the next:
@@ -139,4 +139,6 @@ class ConnectFour(KernelGame):
         for row in range(ROWS - 1, -1, -1):
             bits = [1 << (PITCH * column + row) for column in range(COLUMNS)]
             rows.append("│ " + " ".join(next((s for s, d in discs.items() if d & bit), "·") for bit in bits) + " │")
-        return "\n".join([*rows, "└" + "─" * (2 * COLUMNS + 1) + "┘", "  " + " ".join(str(c + 1) for c in range(COLUMNS))])
+        return "\n".join(
+            [*rows, "└" + "─" * (2 * COLUMNS + 1) + "┘", "  " + " ".join(str(c + 1) for c in range(COLUMNS))]
+        )

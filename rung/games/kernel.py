@@ -129,19 +129,20 @@ def _first_element(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     return arrayobj.make_array(kind)(context, builder, value).data
 
 
-@intrinsic
-def pointer(typing: Any, array: Any) -> Any:
-    """The address of an array's first element, typed; of a pointer, itself.
-
-    Compiled code counts the references to every array it passes on, which costs more than a kernel does, so hot loops
-    work on pointers throughout.
-    """
-
+def _pointer(typing: Any, array: Any) -> Any:
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _first_element(context, builder, signature.args[0], arguments[0])
 
     kind = array if isinstance(array, types.CPointer) else types.CPointer(array.dtype)
     return kind(array), code
+
+
+pointer: Any = intrinsic(_pointer)
+"""The address of an array's first element, typed; of a pointer, itself.
+
+Compiled code counts the references to every array it passes on, which costs more than a kernel does, so hot loops work on
+pointers throughout.
+"""
 
 
 def _caller(name: str) -> Any:
@@ -185,4 +186,17 @@ call_playout = _caller("playout")
 call_suggest = _caller("suggest")
 call_value = _caller("value")
 
-__all__ = ["CHANCE", "HIDDEN", "OVER", "Cells", "Kernel", "Kernels", "Reals", "Rng", "Table", "kernel", "pointer", "table"]
+__all__ = [
+    "CHANCE",
+    "HIDDEN",
+    "OVER",
+    "Cells",
+    "Kernel",
+    "Kernels",
+    "Reals",
+    "Rng",
+    "Table",
+    "kernel",
+    "pointer",
+    "table",
+]

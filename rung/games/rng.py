@@ -64,7 +64,7 @@ def below(rng: Rng, n: int) -> int:
         threshold = (_LOW32 + np.uint64(1) - bound) % bound
         while (product & _LOW32) < threshold:
             product = (draw(rng) >> _S32) * bound
-    return np.int64(product >> _S32)
+    return int(product >> _S32)
 
 
 @entry

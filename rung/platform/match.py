@@ -94,7 +94,7 @@ Watcher: TypeAlias = Callable[[Game, State, int, str], None]
 """Called before an action is played: the game, the true state, the action, and what the agent says of it."""
 
 
-class _Fault(Exception):  # noqa: N818 (it never leaves this module)
+class _Fault(Exception):
     def __init__(self, ending: Forfeit | Void) -> None:
         self.ending = ending
 
@@ -197,9 +197,7 @@ class _Match:
         return MatchResult(self.spec, self.game.version, self.ending, payoffs, scores, ranks, moves, think_s)
 
 
-def _standing(
-    game: Game, state: State, ending: Ending
-) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
+def _standing(game: Game, state: State, ending: Ending) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
     """Payoffs, scores and ranks. Who forfeits comes last, with its team; all others share the first place."""
     if isinstance(ending, Void):
         return (0.0,) * game.seats, (0.0,) * game.seats, (1,) * game.seats

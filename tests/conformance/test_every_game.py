@@ -28,7 +28,7 @@ VARIANTS: dict[str, list[dict[str, object]]] = {
 CASES = [(name, values) for name in GAMES.names() for values in [{}, *VARIANTS.get(name, [])]]
 
 
-@pytest.mark.parametrize(("name", "values"), CASES, ids=lambda case: str(case))
+@pytest.mark.parametrize(("name", "values"), CASES, ids=str)
 def test_contract(name: str, values: dict[str, object]) -> None:
     game = make(name, **values)
     assert game.name == name

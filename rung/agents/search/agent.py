@@ -36,9 +36,17 @@ class Mcts(Agent):
         Parameter("time_s", 0.0, "seconds a move instead of a number of simulations; 0: count simulations", 0, 86_400),
         Parameter("exploration", 0.7, "the c of UCB1, for payoffs from 0 to 1", 0, 1000),
         Parameter("final", "visits", "which action to play in the end: most visits or best mean", choices=RULES),
-        Parameter("roots", 0, "trees, each with hidden things drawn anew; 0: 10 with hidden information, else 1", 0, 10_000),
+        Parameter(
+            "roots", 0, "trees, each with hidden things drawn anew; 0: 10 with hidden information, else 1", 0, 10_000
+        ),
         Parameter("reuse", False, "keep the part of the tree that is still possible for the next move"),
-        Parameter("memory_mb", 256, "most memory the tree may take; when full, simulations go on without growing it", 1, 1_000_000),
+        Parameter(
+            "memory_mb",
+            256,
+            "most memory the tree may take; when full, simulations go on without growing it",
+            1,
+            1_000_000,
+        ),
     )
 
     @classmethod
@@ -134,7 +142,9 @@ class Mcts(Agent):
         least = 1 + game.max_legal
         if room < least:
             needed = -(-least * trees.NODE_BYTES // 1_000_000)
-            raise UserError(f"mcts: memory_mb must be at least {needed} in {game.spec}, not {self.values['memory_mb']}.")
+            raise UserError(
+                f"mcts: memory_mb must be at least {needed} in {game.spec}, not {self.values['memory_mb']}."
+            )
         if self.values["time_s"] or self.values["reuse"]:
             return room
         return min(room, 1 + (1 + int(self.values["iterations"]) // self.roots) * game.max_legal)

@@ -41,9 +41,30 @@ NODE_BYTES: Final = 6 * 8 + 5 * 4
 
 def allocate(capacity: int) -> Tree:
     """Room for this many nodes. The system hands out memory as it is touched, so unused room costs nothing."""
-    wide = [np.empty(capacity, dtype=kind) for kind in (np.int64, float, float, float, float, np.int64)]
-    narrow = [np.empty(capacity, dtype=np.int32) for _ in range(5)]
-    return Tree(*wide, *narrow, size=np.array([0, capacity]))
+
+    def wide() -> Cells:
+        return np.empty(capacity, dtype=np.int64)
+
+    def real() -> Reals:
+        return np.empty(capacity)
+
+    def narrow() -> Ints:
+        return np.empty(capacity, dtype=np.int32)
+
+    return Tree(
+        visits=wide(),
+        total=real(),
+        mean=real(),
+        inverse_root=real(),
+        root_log=real(),
+        action=wide(),
+        seat=narrow(),
+        first=narrow(),
+        children=narrow(),
+        tried=narrow(),
+        moved=narrow(),
+        size=np.array([0, capacity]),
+    )
 
 
 @jit
