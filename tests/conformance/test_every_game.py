@@ -8,6 +8,7 @@ import pytest
 
 from rung.games import GAMES, make
 from rung.games.conformance import check, check_recorded
+from rung.parameters import parse_call
 
 HERE = Path(__file__).resolve().parent
 RECORDED = HERE.parent / "games" / "recorded"
@@ -38,8 +39,8 @@ def test_contract(name: str, values: dict[str, object]) -> None:
 @pytest.mark.parametrize("name", GAMES.names())
 def test_recorded_match_replays(name: str) -> None:
     text = (RECORDED / f"{name}.txt").read_text()
-    spec = text.partition(", version ")[0]
-    values = eval(f"dict{spec.removeprefix(name)}") if "(" in spec else {}
+    named, values = parse_call(text.partition(", version ")[0], "A game")
+    assert named == name
     check_recorded(make(name, **values), text)
 
 

@@ -17,6 +17,7 @@ UNEXPANDED: Final = -1
 """`children` of a node whose actions were never listed; a node at the end of the match has 0."""
 
 _DROPPED: Final = -1
+_KEPT: Final = -2
 
 
 class Tree(NamedTuple):
@@ -133,18 +134,21 @@ def child_by_action(tree: Tree, node: int, action: int) -> int:
 def keep_below(tree: Tree, new_root: int) -> None:
     """Make this node the root and forget all that is not below it, in place.
 
-    Children stand after their parents and keep their order, so one pass upward finds what stays and where it goes, and a
-    second moves it down without ever overwriting what is still to be moved.
+    Children stand after their parents, so one pass upward finds all that stays. Numbered in the order it stands in, it only
+    ever moves down, and never onto what is still to be moved.
     """
     size = tree.size[0]
     tree.moved[:size] = _DROPPED
-    tree.moved[new_root] = 0
-    kept = 1
+    tree.moved[new_root] = _KEPT
     for node in range(new_root, size):
-        if tree.moved[node] != _DROPPED:
+        if tree.moved[node] == _KEPT:
             for i in range(max(tree.children[node], 0)):
-                tree.moved[tree.first[node] + i] = kept
-                kept += 1
+                tree.moved[tree.first[node] + i] = _KEPT
+    kept = 0
+    for node in range(new_root, size):
+        if tree.moved[node] == _KEPT:
+            tree.moved[node] = kept
+            kept += 1
     _slide(tree, new_root, size)
     tree.size[0] = kept
 
