@@ -23,7 +23,7 @@ lint: $(STAMP) ## formatting, types and layers only
 	@$(BIN)/lint-imports
 
 bench: $(STAMP) ## compare with peers, on this machine
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+	@for file in benchmarks/[!_]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
 clean: ## remove what the targets made
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

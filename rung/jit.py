@@ -59,12 +59,13 @@ def callback(signature: Any, function: Callable[..., Any]) -> Any:
 @contextmanager
 def cache_folder(function: Callable[..., Any]) -> Iterator[None]:
     """While this lasts, numba keeps what it compiles in the folder for the function's sources."""
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(folder_for(Path(function.__code__.co_filename).resolve()))
+    config: Any = numba.config
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(folder_for(Path(function.__code__.co_filename).resolve()))
     try:
         yield
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 def folder_for(file: Path) -> Path:
