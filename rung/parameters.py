@@ -31,9 +31,9 @@ class Parameter:
             return "True or False"
         kind = {int: "a whole number", float: "a number", str: "text"}[type(self.default)]
         if self.low is not None and self.high is not None:
-            return f"{kind} from {self.low:g} to {self.high:g}"
+            return f"{kind} from {_bound(self.low)} to {_bound(self.high)}"
         if self.low is not None:
-            return f"{kind} of at least {self.low:g}"
+            return f"{kind} of at least {_bound(self.low)}"
         return kind
 
     def check(self, owner: str, value: object) -> Value:
@@ -68,6 +68,10 @@ class Parameter:
                 and (self.high is None or value <= self.high)
             )
         return True
+
+
+def _bound(number: float) -> str:
+    return f"{int(number):,}" if number == int(number) else f"{number:g}"
 
 
 def complete(owner: str, declared: Sequence[Parameter], given: Mapping[str, object]) -> dict[str, Value]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from rung.games.rng import derive, stream
 from rung.parameters import parse_call
 
 log = logging.getLogger("rung.match")
+
+_LEAST_ACTION, _LARGEST_ACTION = -(2**63), 2**63 - 1
 
 Reason = Literal["illegal action", "crash", "time", "memory"]
 
@@ -95,8 +97,22 @@ Watcher: TypeAlias = Callable[[Game, State, int, str], None]
 
 
 class _Fault(Exception):
+    """The match ends here, and how."""
+
     def __init__(self, ending: Forfeit | Void) -> None:
         self.ending = ending
+
+
+class _Unplayable(Exception):
+    """An agent cannot play this game at all: the user's mistake, not a result."""
+
+    def __init__(self, cause: UserError) -> None:
+        self.cause = cause
+
+
+def _blamed(seat: int, error: Exception) -> _Fault:
+    """The forfeit of an agent that raised this."""
+    return _Fault(Forfeit(seat, "memory" if isinstance(error, MemoryError) else "crash", _one_line(error)))
 
 
 @lru_cache(maxsize=64)
@@ -119,57 +135,83 @@ def play(spec: MatchSpec, watch: Watcher | None = None) -> MatchResult:
     game = game_of(spec.game)
     if len(spec.agents) != game.seats:
         raise UserError(f"{game.spec} seats {game.seats} agents, not {len(spec.agents)}.")
-    agents = [make_agent(agent) for agent in spec.agents]
-    for seat, agent in enumerate(agents):
-        agent.start(game, seat, derive(spec.seed, seat))
-    match = _Match(game, agents, spec)
-    try:
-        match.run(watch)
-    except _Fault as fault:
-        match.ending = fault.ending
+    match = _Match(game, [make_agent(agent) for agent in spec.agents], spec)
+    for state, action, note in match.run():
+        if watch:
+            watch(game, state, action, note)
     result = match.result()
-    for seat, agent in enumerate(agents):
-        _tell(agent, seat, result)
+    for seat in range(match.started):
+        _tell(match.agents[seat], seat, result)
     return result
 
 
 class _Match:
     def __init__(self, game: Game, agents: list[Agent], spec: MatchSpec) -> None:
         self.game, self.agents, self.spec = game, agents, spec
+        self.started = 0
         self.ending: Ending = Played()
-        self.nature, self.dice = stream(spec.deal), stream(derive(spec.deal, 0))
-        self.state = game.new_state(self.nature)
+        self.standing = _Standing.of_nobody(game)
         self.seen: list[list[Seen]] = [[] for _ in agents]
         self.left_s = [spec.clock.base_s if spec.clock else inf] * len(agents)
         self.moves: list[int] = []
         self.think_s: list[float] = []
 
-    def run(self, watch: Watcher | None) -> None:
-        state = self.state
+    def run(self) -> Iterator[tuple[State, int, str]]:
+        """Each action, in its state, before it is played. At the end of it the match is over, one way or another.
+
+        What goes wrong here is a fault of an agent or of the game and decides the match. What goes wrong where the
+        actions are shown is neither, and is not caught.
+        """
+        try:
+            self._start()
+            yield from self._moves()
+            self.standing = _Standing.of_end(self.game, self.state)
+        except _Fault as fault:
+            self.ending = fault.ending
+            if isinstance(self.ending, Forfeit):
+                self.standing = _Standing.of_forfeit(self.game, self.ending.seat)
+        except _Unplayable as error:
+            raise error.cause from None
+        except Exception as error:
+            log.exception("%s failed", self.game.spec)
+            self.ending = Void(f"{self.game.spec} failed: {_one_line(error)}")
+
+    def _start(self) -> None:
+        for seat, agent in enumerate(self.agents):
+            try:
+                agent.start(self.game, seat, derive(self.spec.seed, seat))
+            except UserError as error:
+                raise _Unplayable(error) from error
+            except Exception as error:
+                raise _blamed(seat, error) from error
+            self.started += 1
+
+    def _moves(self) -> Iterator[tuple[State, int, str]]:
+        nature, dice = stream(self.spec.deal), stream(derive(self.spec.deal, 0))
+        self.state = state = self.game.new_state(nature)
         while not state.over:
             if len(self.moves) == self.game.max_moves:
                 raise _Fault(Void(f"{self.game.spec} did not end within its {self.game.max_moves} moves"))
             if state.turn == CHANCE:
-                action, note = state.sample(self.dice), ""
+                action, note = state.sample(dice), ""
                 self.think_s.append(0.0)
             else:
-                action = self._ask(state.turn)
-                note = self.agents[state.turn].note
-            if watch:
-                watch(self.game, state, action, note)
-            self._apply(action)
+                action, note = self._ask(state.turn)
+            yield state, action, note
+            for seat, seen in enumerate(self.seen):
+                seen.append(Seen(state.turn, state.label(action, seat)))
+            state.apply(action, nature)
+            self.moves.append(action)
 
-    def _ask(self, seat: int) -> int:
-        """The seat's action, checked, its clock charged."""
+    def _ask(self, seat: int) -> tuple[int, str]:
+        """The seat's action, checked, its clock charged; and what it says of it."""
         agent = self.agents[seat]
         view = View(self.game, seat, self.state.observe(seat), self.seen[seat], self.left_s[seat])
         began = time.perf_counter()
         try:
-            action = agent.act(view)
-        except MemoryError as error:
-            raise _Fault(Forfeit(seat, "memory", _one_line(error))) from error
+            action, note = agent.act(view), agent.note
         except Exception as error:
-            raise _Fault(Forfeit(seat, "crash", _one_line(error))) from error
+            raise _blamed(seat, error) from error
         used_s = time.perf_counter() - began
         self.left_s[seat] -= used_s
         if self.left_s[seat] < 0:
@@ -178,40 +220,54 @@ class _Match:
             self.left_s[seat] += self.spec.clock.increment_s
         if type(action) is not int and not isinstance(action, np.integer):
             raise _Fault(Forfeit(seat, "illegal action", f"{action!r:.80} is not a whole number"))
-        if not self.state.allows(action):
+        if not _LEAST_ACTION <= action <= _LARGEST_ACTION or not self.state.allows(action):
             raise _Fault(Forfeit(seat, "illegal action", f"{action} is not legal at move {len(self.moves) + 1}"))
         self.think_s.append(used_s)
-        return int(action)
-
-    def _apply(self, action: int) -> None:
-        state = self.state
-        for seat, seen in enumerate(self.seen):
-            seen.append(Seen(state.turn, state.label(action, seat)))
-        self.moves.append(action)
-        state.apply(action, self.nature)
+        return int(action), note
 
     def result(self) -> MatchResult:
-        payoffs, scores, ranks = _standing(self.game, self.state, self.ending)
-        think_s = tuple(self.think_s[: len(self.moves)])
-        moves = tuple(self.moves)
-        return MatchResult(self.spec, self.game.version, self.ending, payoffs, scores, ranks, moves, think_s)
+        standing = self.standing
+        return MatchResult(
+            spec=self.spec,
+            version=self.game.version,
+            ending=self.ending,
+            payoffs=standing.payoffs,
+            scores=standing.scores,
+            ranks=standing.ranks,
+            moves=tuple(self.moves),
+            think_s=tuple(self.think_s[: len(self.moves)]),
+        )
 
 
-def _standing(game: Game, state: State, ending: Ending) -> tuple[tuple[float, ...], tuple[float, ...], tuple[int, ...]]:
-    """Payoffs, scores and ranks. Who forfeits comes last, with its team; all others share the first place."""
-    if isinstance(ending, Void):
-        return (0.0,) * game.seats, (0.0,) * game.seats, (1,) * game.seats
-    if isinstance(ending, Forfeit):
-        loser = game.teams[ending.seat]
+class _Standing(NamedTuple):
+    """Who came where."""
+
+    payoffs: tuple[float, ...]
+    scores: tuple[float, ...]
+    ranks: tuple[int, ...]
+
+    @classmethod
+    def of_nobody(cls, game: Game) -> _Standing:
+        """A match that says nothing."""
+        return cls((0.0,) * game.seats, (0.0,) * game.seats, (1,) * game.seats)
+
+    @classmethod
+    def of_forfeit(cls, game: Game, seat: int) -> _Standing:
+        """Who forfeits comes last, with its team; all others share the first place."""
+        loser = game.teams[seat]
         others = len(set(game.teams)) - 1
         payoffs = tuple(0.0 if team == loser else 1.0 / others for team in game.teams)
-        ranks = tuple(1 + sum(team != loser for team in game.teams) if t == loser else 1 for t in game.teams)
-        return payoffs, payoffs, ranks
-    payoffs = tuple(state.payoffs().tolist())
-    scores = tuple(state.scores().tolist())
-    alone = len(set(game.teams)) == game.seats
-    order = list(zip(payoffs, scores, strict=True)) if alone else [(payoff, 0.0) for payoff in payoffs]
-    return payoffs, scores, tuple(1 + sum(other > own for other in order) for own in order)
+        last = 1 + sum(team != loser for team in game.teams)
+        return cls(payoffs, payoffs, tuple(last if team == loser else 1 for team in game.teams))
+
+    @classmethod
+    def of_end(cls, game: Game, state: State) -> _Standing:
+        """By payoff; among equal payoffs by score, unless team mates share it."""
+        payoffs = tuple(state.payoffs().tolist())
+        scores = tuple(state.scores().tolist())
+        alone = len(set(game.teams)) == game.seats
+        order = list(zip(payoffs, scores, strict=True)) if alone else [(payoff, 0.0) for payoff in payoffs]
+        return cls(payoffs, scores, tuple(1 + sum(other > own for other in order) for own in order))
 
 
 def _tell(agent: Agent, seat: int, result: MatchResult) -> None:

@@ -53,6 +53,13 @@ def check_writable(path: Path) -> None:
 
 def write(path: Path, results: Iterable[MatchResult]) -> None:
     """Write the matches to a file that is there whole or not at all."""
+    try:
+        _write(path, results)
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+
+
+def _write(path: Path, results: Iterable[MatchResult]) -> None:
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         try:
             for document in [_HEADING, *map(as_document, results)]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import NoReturn
 
 import typer
+from typer.exceptions import TyperException
 
 from rung import __version__
 from rung.errors import UserError
@@ -15,13 +17,10 @@ from rung.platform.cli.play import play
 from rung.platform.cli.replay import replay
 
 USER_ERROR, INTERRUPTED = 2, 130
+_ASKS_FOR_COMPLETIONS = "_RUNG_COMPLETE"
+"""Set by the shell when somebody presses Tab."""
 
-app = typer.Typer(
-    help="Rung ranks game-playing agents.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
 app.command()(games)
 app.command()(agents)
 app.command()(play)
@@ -34,26 +33,55 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def _options(
+@app.callback(invoke_without_command=True)
+def _rung(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Say the version."),
 ) -> None:
-    pass
+    """Rung ranks game-playing agents."""
+    if not context.invoked_subcommand:
+        typer.echo(context.get_help())
 
 
 def main() -> NoReturn:
-    """Run the command; a user's mistake is one sentence and exit code 2, Ctrl-C is 130, a closed pipe is quiet."""
+    """Run the command. What goes wrong is said in one sentence: a user's mistake exits with 2, Ctrl-C with 130."""
+    if _ASKS_FOR_COMPLETIONS in os.environ:
+        app()
     try:
-        app(standalone_mode=True)
+        sys.exit(_run(sys.argv[1:]))
     except UserError as error:
         _leave(str(error), USER_ERROR)
+    except TyperException as error:
+        _leave(_sentence(error), USER_ERROR)
     except KeyboardInterrupt:
         _leave("Stopped.", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has left; the interpreter must not try to flush what is left of it.
+    except OSError as error:
+        if error.errno != errno.ENOSPC and not isinstance(error, BrokenPipeError):
+            raise
+        # Nobody can read the rest of the output, so the interpreter must not try to write it when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
-    sys.exit(0)
+        _leave("The output was closed, or its disk is full, before it was all written.", USER_ERROR)
+
+
+def _run(arguments: list[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("rung", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    finally:
+        sys.stdout.flush()
+    return 0
+
+
+def _sentence(error: TyperException) -> str:
+    """A mistake in the command line, and where to read what would be right."""
+    said = error.format_message()
+    context = getattr(error, "ctx", None)
+    if context is None or said.endswith("?"):
+        return said
+    return f"{said.rstrip('.')}; {context.command_path} --help tells more."
 
 
 def _leave(sentence: str, code: int) -> NoReturn:

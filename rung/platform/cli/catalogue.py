@@ -67,22 +67,24 @@ def _as_documents(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
 
 
 def _list(kinds: dict[str, Any], facts: Any) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from rung.platform.cli.console import Terminal
 
     table = Table(box=None, pad_edge=False)
     for heading in ("name", "summary", "parameters"):
         table.add_column(heading, no_wrap=heading == "name")
     for name, kind in kinds.items():
         table.add_row(name, kind.summary, ", ".join(p.name for p in kind.parameters))
-    Console().print(table)
+    Terminal().print(table)
 
 
 def _describe(name: str, kind: Any, facts: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from rung.platform.cli.console import Terminal
+
+    console = Terminal()
     console.print(f"[bold]{name}[/]: {kind.summary}", highlight=False)
     for fact, value in facts.items():
         text = (

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 INTERRUPTED, WORKER_DIED = 130, 1
 _REFRESH_S = 0.2
 _MOST_WORKERS = 1024
+_USUAL_MATCHES = 100
 
 
 def play(
@@ -45,20 +46,24 @@ def play(
         raise UserError("--show is for people and --json for programs: give one of them.")
     if out:
         check_writable(out)
-    planned = _planned(game, agents, settings or [], matches or (1 if show else 100), seed, paired, clock)
+    planned = _planned(game, agents, settings or [], matches or _USUAL_MATCHES, seed, paired, clock)
+    if show and not matches:
+        planned = planned[:1]
     _compile(planned[0], quiet=json)
     if matches and len(planned) != matches and not json:
         _say(f"{matches} rounded up to {len(planned)} matches, as every deal is played in all its seatings.")
     series = _Series(planned, workers, progress=not json and not show)
-    code = series.run(show)
-    if out:
-        write(out, series.results)
+    try:
+        code = series.run(show)
+    finally:
+        if out and series.results:
+            write(out, series.results)
     if json:
         _print_document(series)
     else:
         _print_table(series)
-        if out:
-            _say(f"{len(series.results)} matches are in {out}; rung replay {out} shows the first.")
+        if out and series.results:
+            _say(f"{_count(len(series.results), 'match')} in {out}; rung replay {out} shows the first.")
     if code:
         raise typer.Exit(code)
 
@@ -85,7 +90,8 @@ def _planned(
 
 
 def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+    plural = f"{thing}es" if thing.endswith("ch") else f"{thing}s"
+    return f"{number} {thing if number == 1 else plural}"
 
 
 def _seats_hint(game: Game) -> str:
@@ -150,11 +156,12 @@ class _Series:
             after_each()
 
     def _play_with_progress(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+        from rung.platform.cli.console import Terminal
+
         columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[rates]}"))
-        console = Console(stderr=True)
+        console = Terminal(stderr=True)
         with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
             task = progress.add_task("", total=len(self.planned), rates="")
             shown_at = 0.0
@@ -201,14 +208,15 @@ def _print_ending(result: MatchResult) -> None:
 
 
 def _print_table(series: _Series) -> None:
-    from rich.console import Console
+    from rung.platform.cli.console import Terminal
 
     tally = series.tally
-    console = Console()
+    console = Terminal()
     console.print(_table(tally))
     speed = tally.moves / series.seconds if series.seconds else 0.0
-    matches = f"{tally.played} match" + ("es" if tally.played != 1 else "")
-    line = f"{matches} of {series.planned[0].spec.game}, {tally.moves} moves, {speed:,.0f} moves/s"
+    line = (
+        f"{_count(tally.played, 'match')} of {series.planned[0].spec.game}, {tally.moves} moves, {speed:,.0f} moves/s"
+    )
     if tally.voids:
         line += f", {tally.voids} void (not counted)"
     console.print(line, highlight=False)
@@ -237,15 +245,21 @@ def _table(tally: Tally) -> Table:
 
 
 def _say_faults(series: _Series) -> None:
-    """The first fault of each agent: a person should not have to look for it."""
-    from rung.platform.match import Forfeit
+    """The first fault of each agent, and of the game: a person should not have to look for it."""
+    from rung.platform.match import Forfeit, Void
 
     told = set()
     for number, result in enumerate(series.results, start=1):
-        if isinstance(result.ending, Forfeit) and result.spec.agents[result.ending.seat] not in told:
-            agent = result.spec.agents[result.ending.seat]
-            told.add(agent)
-            _say(f"{agent} forfeited match {number} ({result.ending.reason}): {result.ending.detail}.")
+        ending = result.ending
+        if isinstance(ending, Forfeit):
+            who, fault = result.spec.agents[ending.seat], f"forfeited match {number} ({ending.reason})"
+        elif isinstance(ending, Void):
+            who, fault = result.spec.game, f"left match {number} void"
+        else:
+            continue
+        if who not in told:
+            told.add(who)
+            _say(f"{who} {fault}: {ending.detail}.")
 
 
 def _print_document(series: _Series) -> None:
