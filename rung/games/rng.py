@@ -16,6 +16,7 @@ Rng = npt.NDArray[np.uint64]
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
+_ODD = 0xD1342543DE82EF95
 _STATE, _STEP = 0, 1
 
 _M1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -35,7 +36,8 @@ def derive(seed: int, *path: int) -> int:
     """A 63-bit seed for the part of a whole that `path` names; unrelated paths give unrelated seeds."""
     value = _mix((seed + _GOLDEN) & _MASK)
     for step in path:
-        value = _mix((value ^ _mix((step + _GOLDEN) & _MASK)) + _GOLDEN & _MASK)
+        # The factor keeps seed and step apart: part 2 of whole 1 is not part 1 of whole 2.
+        value = _mix((value * _ODD + _mix((step + _GOLDEN) & _MASK)) & _MASK)
     return value >> 1
 
 
