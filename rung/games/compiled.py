@@ -44,6 +44,8 @@ from rung.games.kernel import (
 from rung.games.rng import Rng, below, pick
 from rung.jit import entry, jit
 
+_LEAST_ACTION, _LARGEST_ACTION = -(2**63), 2**63 - 1
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -132,7 +134,8 @@ class KernelState(State):
         return out
 
     def allows(self, action: int) -> bool:
-        return bool(is_legal(self.game.table, self.cells, action, self.actions, self.n_legal))
+        fits = _LEAST_ACTION <= action <= _LARGEST_ACTION  # compiled code takes no other
+        return fits and bool(is_legal(self.game.table, self.cells, action, self.actions, self.n_legal))
 
     def sample(self, rng: Rng) -> int:
         return draw_action(self.game.table, self.cells, rng)

@@ -91,7 +91,7 @@ class State(ABC):
 
     @abstractmethod
     def allows(self, action: int) -> bool:
-        """Whether the action is legal."""
+        """Whether the action is legal; any whole number may be asked about."""
 
     @abstractmethod
     def sample(self, rng: Rng) -> int:

@@ -23,8 +23,6 @@ from rung.parameters import parse_call
 
 log = logging.getLogger("rung.match")
 
-_LEAST_ACTION, _LARGEST_ACTION = -(2**63), 2**63 - 1
-
 Reason = Literal["illegal action", "crash", "time", "memory"]
 
 
@@ -134,7 +132,7 @@ def play(spec: MatchSpec, watch: Watcher | None = None) -> MatchResult:
     """Play one match. A spec that cannot be played is a `UserError`; all that happens later is in the result."""
     game = game_of(spec.game)
     if len(spec.agents) != game.seats:
-        raise UserError(f"{game.spec} seats {game.seats} agents, not {len(spec.agents)}.")
+        raise UserError(f"The agents of {game.spec} must be {game.seats} in number, not {len(spec.agents)}.")
     match = _Match(game, [make_agent(agent) for agent in spec.agents], spec)
     for state, action, note in match.run():
         if watch:
@@ -220,7 +218,7 @@ class _Match:
             self.left_s[seat] += self.spec.clock.increment_s
         if type(action) is not int and not isinstance(action, np.integer):
             raise _Fault(Forfeit(seat, "illegal action", f"{action!r:.80} is not a whole number"))
-        if not _LEAST_ACTION <= action <= _LARGEST_ACTION or not self.state.allows(action):
+        if not self.state.allows(action):
             raise _Fault(Forfeit(seat, "illegal action", f"{action} is not legal at move {len(self.moves) + 1}"))
         self.think_s.append(used_s)
         return int(action), note
