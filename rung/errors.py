@@ -13,7 +13,8 @@ class UserError(Exception):
 def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     """The error for a name nobody knows: it offers the nearest known name, and lists them all."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    hint = f"Did you mean {near[0]}? " if near else ""
+    by_lower = {known_name.lower(): known_name for known_name in names}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1, cutoff=0.5)
+    hint = f"Did you mean {by_lower[near[0]]}? " if near else ""
     listing = f"Known: {', '.join(names)}." if names else "There are none."
     return UserError(f"There is no {kind} called {name!r}. {hint}{listing}")

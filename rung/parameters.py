@@ -107,7 +107,10 @@ def call_text(name: str, values: Mapping[str, Value], declared: Sequence[Paramet
 
 def parse_call(text: str, what: str) -> tuple[str, dict[str, Value]]:
     """`name` or `name(key=value, …)` with plain constants, as its parts; nothing in it is ever evaluated."""
-    right = f"{what} is written like name or name(parameter=value), not {text!r}."
+    right = (
+        f"{what} is written like name or name(parameter=value), each parameter once, "
+        f"its value a number, a text in quotes, True or False; not {text!r}."
+    )
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -122,7 +125,7 @@ def parse_call(text: str, what: str) -> tuple[str, dict[str, Value]]:
             value = ast.literal_eval(keyword.value)
         except (ValueError, TypeError, MemoryError, RecursionError):
             value = None
-        if keyword.arg is None or not isinstance(value, (int, float, str)):
+        if keyword.arg is None or keyword.arg in values or not isinstance(value, (int, float, str)):
             raise UserError(right)
         values[keyword.arg] = value
     return tree.func.id, values

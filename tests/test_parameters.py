@@ -98,7 +98,8 @@ def test_wrong_settings(settings: list[str], complaint: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a(*b)", "a(**b)", "a.b(c=1)", "a(b=[1])", "a(b=None)", "a(b=-c)", "1", "a b", "(" * 500]
+    "text",
+    ["a(*b)", "a(**b)", "a.b(c=1)", "a(b=[1])", "a(b=None)", "a(b=-c)", "a(b=c)", "a(b=1, b=2)", "1", "a b", "(" * 500],
 )
 def test_a_call_takes_constants_only(text: str) -> None:
     with pytest.raises(UserError, match="written like"):
