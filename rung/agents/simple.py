@@ -40,6 +40,10 @@ class Osla(Agent):
         Parameter("width", 256, "how many sampled actions to try where they are too many to list", 1, 100_000),
     )
 
+    @classmethod
+    def warm(cls, game: Game) -> None:
+        index(stream(0), 1)
+
     def start(self, game: Game, seat: int, seed: int) -> None:
         self.rng = stream(seed)
 

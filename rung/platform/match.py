@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import Literal, NamedTuple, TypeAlias
@@ -120,10 +120,27 @@ def game_of(spec: str) -> Game:
     return GAMES.load(name)(**values)
 
 
+class _Rehearsal(Agent):
+    """Asks of a game all that agents may ask of it, and plays at random."""
+
+    name = "rehearsal"
+
+    def start(self, game: Game, seat: int, seed: int) -> None:
+        self.rng = stream(seed)
+
+    def act(self, view: View) -> int:
+        guess = view.determinize(self.rng).copy()
+        guess.value(view.seat)
+        guess.apply(guess.sample(self.rng), self.rng)
+        return view.sample(self.rng)
+
+
 def prepare(spec: MatchSpec) -> None:
-    """Compile what the match needs, so that no clock pays for it."""
+    """Compile what the match needs, in this process too, so that no clock pays for it."""
     game = game_of(spec.game)
-    game.new_state(stream(0))
+    rehearsal = _Match(game, [_Rehearsal() for _ in range(game.seats)], replace(spec, clock=None))
+    for _ in rehearsal.run():
+        pass
     for agent in spec.agents:
         AGENTS.load(parse_call(agent, "An agent")[0]).warm(game)
 
@@ -148,7 +165,7 @@ class _Match:
         self.game, self.agents, self.spec = game, agents, spec
         self.started = 0
         self.ending: Ending = Played()
-        self.standing = _Standing.of_nobody(game)
+        self.standing = Standing.of_nobody(game)
         self.seen: list[list[Seen]] = [[] for _ in agents]
         self.left_s = [spec.clock.base_s if spec.clock else inf] * len(agents)
         self.moves: list[int] = []
@@ -163,11 +180,11 @@ class _Match:
         try:
             self._start()
             yield from self._moves()
-            self.standing = _Standing.of_end(self.game, self.state)
+            self.standing = Standing.of_end(self.game, self.state)
         except _Fault as fault:
             self.ending = fault.ending
             if isinstance(self.ending, Forfeit):
-                self.standing = _Standing.of_forfeit(self.game, self.ending.seat)
+                self.standing = Standing.of_forfeit(self.game, self.ending.seat)
         except _Unplayable as error:
             raise error.cause from None
         except Exception as error:
@@ -237,7 +254,7 @@ class _Match:
         )
 
 
-class _Standing(NamedTuple):
+class Standing(NamedTuple):
     """Who came where."""
 
     payoffs: tuple[float, ...]
@@ -245,12 +262,12 @@ class _Standing(NamedTuple):
     ranks: tuple[int, ...]
 
     @classmethod
-    def of_nobody(cls, game: Game) -> _Standing:
+    def of_nobody(cls, game: Game) -> Standing:
         """A match that says nothing."""
         return cls((0.0,) * game.seats, (0.0,) * game.seats, (1,) * game.seats)
 
     @classmethod
-    def of_forfeit(cls, game: Game, seat: int) -> _Standing:
+    def of_forfeit(cls, game: Game, seat: int) -> Standing:
         """Who forfeits comes last, with its team; all others share the first place."""
         loser = game.teams[seat]
         others = len(set(game.teams)) - 1
@@ -259,7 +276,7 @@ class _Standing(NamedTuple):
         return cls(payoffs, payoffs, tuple(last if team == loser else 1 for team in game.teams))
 
     @classmethod
-    def of_end(cls, game: Game, state: State) -> _Standing:
+    def of_end(cls, game: Game, state: State) -> Standing:
         """By payoff; among equal payoffs by score, unless team mates share it."""
         payoffs = tuple(state.payoffs().tolist())
         scores = tuple(state.scores().tolist())

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import permutations
 from math import sqrt
 
 from rung.errors import UserError
 from rung.games.rng import derive
-from rung.platform.match import Clock, Forfeit, MatchResult, MatchSpec, Void, play
+from rung.platform.match import Clock, Forfeit, MatchResult, MatchSpec, Void, play, prepare
 
 _ALL_SEATINGS_UP_TO = 3
 """Seats; with more, agents move round the table instead of taking every order."""
-_BATCHES_A_WORKER = 8
+_BATCH_S = 0.25
+"""How long a batch should take: many short matches, or a single long one."""
 _LARGEST_BATCH = 250
 _AHEAD = 3
 """Batches waiting for each worker: enough to keep it busy, few enough to forget on Ctrl-C."""
@@ -68,32 +72,46 @@ def play_series(planned: Sequence[Planned], workers: int) -> Iterator[MatchResul
         for match in planned:
             yield play(match.spec)
         return
-    size = max(1, min(_LARGEST_BATCH, len(planned) // (workers * _BATCHES_A_WORKER)))
-    batches = [[match.spec for match in planned[at : at + size]] for at in range(0, len(planned), size)]
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_become_worker)
     try:
-        yield from _in_order(pool, batches, _AHEAD * workers)
+        yield from _in_order(pool, planned, _AHEAD * workers)
     except BrokenProcessPool as error:
         raise WorkerDied from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        for child in multiprocessing.active_children():
+        for child in set(multiprocessing.active_children()) - others:
             child.terminate()
 
 
-def _in_order(pool: ProcessPoolExecutor, batches: list[list[MatchSpec]], ahead: int) -> Iterator[MatchResult]:
-    waiting: list[Future[list[MatchResult]]] = []
-    for number in range(len(batches) + ahead):
-        if number < len(batches):
-            waiting.append(pool.submit(_play_batch, batches[number]))
-        if number >= ahead and waiting:
-            yield from waiting.pop(0).result()
-    for future in waiting:
-        yield from future.result()
+def _in_order(pool: ProcessPoolExecutor, planned: Sequence[Planned], ahead: int) -> Iterator[MatchResult]:
+    waiting: deque[Future[tuple[list[MatchResult], float]]] = deque()
+    at, size = 0, 1
+    while at < len(planned) or waiting:
+        while at < len(planned) and len(waiting) < ahead:
+            waiting.append(pool.submit(_play_batch, [match.spec for match in planned[at : at + size]]))
+            at += size
+        results, took_s = waiting.popleft().result()
+        yield from results
+        size = _next_size(len(results), took_s)
 
 
-def _play_batch(specs: list[MatchSpec]) -> list[MatchResult]:
-    return [play(spec) for spec in specs]
+def _next_size(matches: int, took_s: float) -> int:
+    """How many matches the next batch should have, after one of this many that took so long."""
+    wanted = int(matches * _BATCH_S / max(took_s, 1e-9))
+    return max(1, min(wanted, 2 * matches, _LARGEST_BATCH))
+
+
+def _play_batch(specs: list[MatchSpec]) -> tuple[list[MatchResult], float]:
+    """The results, and how long they took."""
+    _prepare_once(specs[0].game, tuple(sorted(specs[0].agents)))
+    began = time.perf_counter()
+    return [play(spec) for spec in specs], time.perf_counter() - began
+
+
+@lru_cache
+def _prepare_once(game: str, agents: tuple[str, ...]) -> None:
+    prepare(MatchSpec(game, agents, 0, 0))
 
 
 def _become_worker() -> None:
@@ -125,8 +143,10 @@ class Entrant:
 class Tally:
     """Adds up a series' results in their order."""
 
-    def __init__(self, agents: Sequence[str]) -> None:
+    def __init__(self, agents: Sequence[str], teams: Sequence[int] | None = None) -> None:
         self.entrants = [Entrant(agent) for agent in agents]
+        self.teams = teams or range(len(agents))
+        """The team of each seat; each seat is its own unless told otherwise."""
         self.played = 0
         self.moves = 0
         self.voids = 0
@@ -142,13 +162,13 @@ class Tally:
         if match.group != self._group:
             self._group = match.group
             self._open = [[] for _ in self.entrants]
-        firsts = result.ranks.count(1)
+        winners = {team for team, rank in zip(self.teams, result.ranks, strict=True) if rank == 1}
         for seat, number in enumerate(match.seating):
             entrant = self.entrants[number]
             rank = result.ranks[seat]
             entrant.ranks += rank
-            entrant.wins += rank == 1 and firsts == 1
-            entrant.draws += rank == 1 and firsts > 1
+            entrant.wins += rank == 1 and len(winners) == 1
+            entrant.draws += rank == 1 and len(winners) > 1
             entrant.losses += rank > 1
             entrant.forfeits += isinstance(result.ending, Forfeit) and result.ending.seat == seat
             self._count(number, result.payoffs[seat])
@@ -189,9 +209,9 @@ def rate(payoffs: Sequence[float]) -> Rate:
 
 def parse_clock(text: str) -> Clock:
     """`60` or `60+0.5`: seconds for the match, and seconds added a move."""
-    base, _, increment = text.partition("+")
+    base, plus, increment = text.partition("+")
     try:
-        clock = Clock(float(base), float(increment or 0))
+        clock = Clock(float(base), float(increment) if plus else 0.0)
     except ValueError:
         clock = Clock(-1)
     if not (0 < clock.base_s < float("inf") and 0 <= clock.increment_s < float("inf")):

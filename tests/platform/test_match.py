@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
 from math import inf
@@ -13,7 +15,7 @@ from rung.errors import UserError
 from rung.games import GAMES
 from rung.games.game import Game, State
 from rung.games.kernel import HIDDEN
-from rung.platform.match import Clock, Forfeit, MatchResult, MatchSpec, Played, Void, game_of, play
+from rung.platform.match import Clock, Forfeit, MatchResult, MatchSpec, Played, Void, game_of, play, prepare
 from rung.platform.replay import replay
 from tests.platform.conftest import FAILING_MOVE, Witness
 
@@ -177,6 +179,32 @@ def test_the_increment_comes_after_each_move() -> None:
     left = [view.left_s for view in Witness.views]
     assert left[0] == 1000.0
     assert all(1000.0 < later - earlier + 600.0 < 1100.1 for earlier, later in pairwise(left))
+
+
+@pytest.mark.parametrize("agent", ["random", "first", "osla", "mcts(iterations=10)"])
+@pytest.mark.parametrize("game", ["connect_four", "rpg_battle", "rock_paper_scissors"])
+def test_nothing_is_left_to_compile_when_the_clock_runs(game: str, agent: str) -> None:
+    """A new process compiles or loads, while it prepares, every function that the match then calls."""
+    code = f"""
+import gc
+from numba.core.dispatcher import Dispatcher
+from rung.platform.match import MatchSpec, game_of, play, prepare
+
+def ready():
+    return {{d.py_func.__name__: len(d.overloads) for d in gc.get_objects() if isinstance(d, Dispatcher)}}
+
+spec = MatchSpec({game!r}, ({agent!r},) * game_of({game!r}).seats, 1, 1)
+prepare(spec)
+before = ready()
+play(spec)
+assert before == ready(), set(ready().items()) - set(before.items())
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_preparing_a_game_that_fails_leaves_it_to_the_match() -> None:
+    for game, seats in (("failing", 2), ("endless", 4)):
+        prepare(spec(game, *["first"] * seats))
 
 
 def test_without_a_clock_time_is_endless() -> None:

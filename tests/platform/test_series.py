@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rung.errors import UserError
 from rung.platform.match import Clock, Ending, Forfeit, MatchResult, MatchSpec, Played, Void, game_of
-from rung.platform.series import Planned, Tally, parse_clock, plan, play_series, rate, seatings
+from rung.platform.series import Planned, Tally, _next_size, parse_clock, plan, play_series, rate, seatings
 
 
 @pytest.mark.parametrize(("seats", "orders"), [(1, 1), (2, 2), (3, 6), (4, 4), (5, 5)])
@@ -86,6 +86,22 @@ def test_a_tally_by_hand() -> None:
     assert (tally.played, tally.voids, tally.moves) == (8, 4, 24)
 
 
+def test_a_team_that_wins_together_wins() -> None:
+    [match, *_] = plan("teams", ["a", "b", "c", "d"], 4, seed=1)
+    tally = Tally("abcd", teams=(0, 1, 0, 1))
+    tally.add(match, result_of(match, (0.0, 1.0, 0.0, 1.0), (3, 1, 3, 1), Played()))
+    tally.add(match, result_of(match, (0.5,) * 4, (1,) * 4, Played()))
+    assert [(e.wins, e.draws, e.losses) for e in tally.entrants] == [(0, 1, 1), (1, 1, 0), (0, 1, 1), (1, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("matches", "took_s", "following"),
+    [(1, 60.0, 1), (1, 0.001, 2), (8, 0.001, 16), (250, 0.001, 250), (10, 1.0, 2), (1, 0.0, 2), (100, 10.0, 2)],
+)
+def test_a_batch_is_many_short_matches_or_one_long_one(matches: int, took_s: float, following: int) -> None:
+    assert _next_size(matches, took_s) == following
+
+
 @given(st.lists(st.floats(0, 1), max_size=200))
 def test_an_interval_is_within_range_and_holds_its_mean(payoffs: list[float]) -> None:
     found = rate(payoffs)
@@ -124,7 +140,7 @@ def test_clocks(text: str, clock: Clock) -> None:
     assert parse_clock(text) == clock
 
 
-@pytest.mark.parametrize("text", ["", "x", "0", "-1", "nan", "inf", "60+x", "60+-1", "60+nan", "60+1+1"])
+@pytest.mark.parametrize("text", ["", "x", "0", "-1", "nan", "inf", "60+x", "60+-1", "60+nan", "60+1+1", "60+"])
 def test_bad_clocks(text: str) -> None:
     with pytest.raises(UserError, match="written like 60"):
         parse_clock(text)
