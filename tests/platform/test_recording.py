@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from dataclasses import replace as with_ending
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rung.errors import UserError
+from rung.platform.cli.show import ending_text
 from rung.platform.match import Clock, Forfeit, MatchResult, MatchSpec, Played, Void, game_of, play
 from rung.platform.recording import as_document, check_writable, from_document, read, write
 from rung.platform.replay import replay
@@ -81,11 +84,22 @@ def test_a_file_is_there_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_link_stays_and_what_it_points_to_is_written(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to("matches.jsonl")
+    check_writable(link)
+    write(link, [a_match()])
+    assert link.is_symlink()
+    assert len(list(read(tmp_path / "matches.jsonl"))) == 1
+
+
 def test_a_place_that_cannot_be_written_is_named_at_once(tmp_path: Path) -> None:
-    for path in (tmp_path, tmp_path / "no_such_folder" / "file"):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "no_such_folder" / "file", tmp_path / ("long" * 64), tmp_path / "pipe"):
         with pytest.raises(UserError, match="cannot be written: name a file in a folder that exists"):
             check_writable(path)
     check_writable(tmp_path / "file")
+    assert [file.name for file in tmp_path.iterdir()] == ["pipe"]
     with pytest.raises(UserError, match="cannot be written: No such file"):
         write(tmp_path / "no_such_folder" / "file", [a_match()])
 
@@ -117,6 +131,66 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         list(read(tmp_path / "nothing"))
 
 
+ALONE = {"spec": {"game": "connect_four", "agents": ["x"], "deal": 1, "seed": 1, "clock": None}} | {
+    name: [1] for name in ("payoffs", "scores", "ranks")
+}
+
+
+def places(document: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path to every value of a document, two values of each list."""
+    inner = document.items() if isinstance(document, dict) else enumerate(document[:2])
+    for key, value in inner:
+        yield (*path, key)
+        if isinstance(value, (dict, list)):
+            yield from places(value, (*path, key))
+
+
+ODD_VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1.5,
+    10**400,
+    "x",
+    "",
+    [],
+    {},
+    [1],
+    ["x"],
+    [None, None],
+    [[1], [2]],
+    float("nan"),
+)
+
+
+def shown_in_full(file: Path) -> bool:
+    """Whether all is well with the file; nothing but a user error may come of one that is damaged."""
+    try:
+        for result in read(file):
+            *_, _ = replay(result, "a match")
+            ending_text(game_of(result.spec.game), result)
+    except UserError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("ending", [Played(), Forfeit(0, "crash", "")])
+def test_no_wrong_value_anywhere_is_more_than_a_sentence(ending: Played | Forfeit, tmp_path: Path) -> None:
+    file = tmp_path / "matches.jsonl"
+    sound = json.dumps(as_document(with_ending(a_match(), ending=ending)))
+    refused = 0
+    for path in places(json.loads(sound)):
+        for odd in ODD_VALUES:
+            document = json.loads(sound)
+            holder = document
+            for key in path[:-1]:
+                holder = holder[key]
+            holder[path[-1]] = odd
+            file.write_text('{"rung":"matches","format":1}\n' + json.dumps(document) + "\n")
+            refused += not shown_in_full(file)
+    assert refused > 200
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
@@ -126,7 +200,10 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"moves": [0, True]}, "move 2 .* is not legal"),
         ({"moves": [0, 1]}, "do not lead to the recorded result"),
         ({"payoffs": [0.5, 0.5], "scores": [0.5, 0.5]}, "do not lead to the recorded result"),
+        ({"ranks": [1, 1]}, "do not lead to the recorded result"),
+        ({"ending": {"kind": "void", "detail": ""}}, "do not lead to the recorded result"),
         ({"version": 99}, "played by version 99"),
+        (ALONE, "connect_four seats 2, and 1 are named in it"),
     ],
 )
 def test_a_damaged_match_is_not_shown_as_if_it_were_sound(change: dict[str, Any], complaint: str) -> None:
