@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,9 @@ def without_compiling(said: str) -> list[str]:
         ("play", "Missing argument 'game'"),
         ("play connect_four", "Missing argument 'agents"),
         ("play conect_four random random", "There is no game called 'conect_four'. Did you mean connect_four?"),
+        ("play Conect_Four random random", "Did you mean connect_four?"),
+        ("play hex(size=20) random random", "size must be a whole number from 2 to 19, not 20"),
+        ("play hex( random random", "A game is written like name or name(parameter=value)"),
         ("play connect_four random mtcs", "There is no agent called 'mtcs'. Did you mean mcts?"),
         ("play connect_four random mcts(iteration=5)", "Did you mean iterations?"),
         ("play connect_four random mcts(iterations=0)", "iterations must be a whole number from 1"),
@@ -60,6 +64,9 @@ def without_compiling(said: str) -> list[str]:
         ("play hex random random --set sise=7", "Did you mean size?"),
         ("play hex random random --set size", "--set takes NAME=VALUE"),
         ("play hex random random --matches 0", "greater than or equal to 1"),
+        ("play hex random random --matches 10000000", "less than or equal to 1000000"),
+        ("play hex random random --workers 99999", "--workers takes at most"),
+        ("play hex random random --clock=", "written like 60 or 60+0.5"),
         ("play hex random random --matches many", "Invalid value for '--matches'"),
         ("play hex random random --workers 0", "greater than or equal to 1"),
         ("play hex random random --clock 0", "written like 60 or 60+0.5"),
@@ -214,6 +221,29 @@ def test_a_closed_pipe_is_no_traceback(arguments: tuple[str, ...]) -> None:
         said = process.stderr.read()
     assert process.returncode == 2
     assert without_compiling(said) == ["rung: The output was closed, or its disk is full, before it was all written."]
+
+
+def test_without_an_output_a_sentence_is_all() -> None:
+    done = subprocess.run(["sh", "-c", f'"{RUNG}" games >&-'], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "rung: There is no standard output to write to.\n")
+    done = subprocess.run(["sh", "-c", f'"{RUNG}" nothing 2>&-'], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_terminal_that_knows_few_characters_gets_the_rest(rung: Run) -> None:
+    done = subprocess.run(
+        [str(RUNG), *SERIES],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.stdout.replace("?", "–").splitlines()[:3] == rung(*SERIES).stdout.splitlines()[:3]
+
+
+def test_a_game_can_be_named_as_results_name_it(rung: Run) -> None:
+    done = rung("play", "hex(size=3)", "random", "first", "--matches", "2")
+    assert "2 matches of hex(size=3), " in done.stdout
 
 
 def test_a_closed_pipe_loses_no_finished_match(rung: Run, tmp_path: Path) -> None:

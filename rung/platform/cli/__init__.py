@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import NoReturn
@@ -47,6 +48,7 @@ def main() -> NoReturn:
     """Run the command. What goes wrong is said in one sentence: a user's mistake exits with 2, Ctrl-C with 130."""
     if _ASKS_FOR_COMPLETIONS in os.environ:
         app()
+    _open_streams()
     try:
         sys.exit(_run(sys.argv[1:]))
     except UserError as error:
@@ -61,6 +63,16 @@ def main() -> NoReturn:
         # Nobody can read the rest of the output, so the interpreter must not try to write it when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _leave("The output was closed, or its disk is full, before it was all written.", USER_ERROR)
+
+
+def _open_streams() -> None:
+    """Text goes out whatever the terminal's encoding: what it cannot show becomes a question mark."""
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 - closed by the caller, as in `rung … 2>&-`
+    if sys.stdout is None:
+        _leave("There is no standard output to write to.", USER_ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _run(arguments: list[str]) -> int:

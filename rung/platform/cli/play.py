@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -20,18 +21,21 @@ if TYPE_CHECKING:
 
 INTERRUPTED, WORKER_DIED = 130, 1
 _REFRESH_S = 0.2
-_MOST_WORKERS = 1024
+_MOST_MATCHES = 1_000_000
+_MOST_WORKERS_A_CORE = 16
 _USUAL_MATCHES = 100
 
 
 def play(
-    game: Annotated[str, typer.Argument(help="What to play; `rung games` lists them.")],
+    game: Annotated[str, typer.Argument(help="What to play, like hex; `rung games` lists them.")],
     agents: Annotated[list[str], typer.Argument(help='One for each seat, like random or "mcts(iterations=500)".')],
-    matches: Annotated[int | None, typer.Option(min=1, help="How many; 100 by default, 1 with --show.")] = None,
+    matches: Annotated[
+        int | None, typer.Option(min=1, max=_MOST_MATCHES, help="How many; 100 by default, 1 with --show.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same matches.")] = 1,
     settings: Annotated[list[str] | None, typer.Option("--set", help="A parameter of the game, like size=7.")] = None,
     paired: Annotated[bool, typer.Option(help="Play each deal in every seating of the agents.")] = True,
-    workers: Annotated[int, typer.Option(min=1, max=_MOST_WORKERS, help="Processes to play in.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes to play in.")] = 1,
     clock: Annotated[
         str | None, typer.Option(help="Seconds a seat has for a match, like 60 or 60+0.5 (added a move).")
     ] = None,
@@ -44,6 +48,7 @@ def play(
 
     if show and json:
         raise UserError("--show is for people and --json for programs: give one of them.")
+    _check_workers(workers)
     if out:
         check_writable(out)
     planned = _planned(game, agents, settings or [], matches or _USUAL_MATCHES, seed, paired, clock)
@@ -68,6 +73,15 @@ def play(
         raise typer.Exit(code)
 
 
+def _check_workers(workers: int) -> None:
+    """More processes than this only take memory from each other."""
+    most = _MOST_WORKERS_A_CORE * (os.cpu_count() or 1)
+    if workers > most:
+        raise UserError(
+            f"--workers takes at most {most} on this machine, {_MOST_WORKERS_A_CORE} a core, not {workers}."
+        )
+
+
 def _say(sentence: str) -> None:
     sys.stderr.write(sentence + "\n")
 
@@ -77,15 +91,16 @@ def _planned(
 ) -> list[Planned]:
     from rung.agents.spec import normal
     from rung.games import GAMES
-    from rung.parameters import parse_settings
+    from rung.parameters import parse_call, parse_settings
     from rung.platform.series import parse_clock, plan
 
+    name, given = parse_call(name, "A game")
     kind = GAMES.load(name)
-    game = kind(**parse_settings(name, kind.parameters, settings))
+    game = kind(**{**given, **parse_settings(name, kind.parameters, settings)})
     specs = [normal(agent) for agent in agents]
     if len(specs) != game.seats:
         raise UserError(f"{game.spec} seats {_count(game.seats, 'agent')}, not {len(specs)}{_seats_hint(game)}.")
-    limit = parse_clock(clock) if clock else None
+    limit = parse_clock(clock) if clock is not None else None
     return plan(game.spec, specs, matches, seed, paired, limit)
 
 
@@ -115,12 +130,13 @@ class _Series:
     """A series being played, with its results so far."""
 
     def __init__(self, planned: list[Planned], workers: int, progress: bool) -> None:
+        from rung.platform.match import game_of
         from rung.platform.series import Tally
 
         first = planned[0]
         agents = [first.spec.agents[first.seating.index(entrant)] for entrant in range(len(first.seating))]
         self.planned, self.workers, self.progress = planned, workers, progress
-        self.tally: Tally = Tally(agents)
+        self.tally: Tally = Tally(agents, game_of(first.spec.game).teams)
         self.results: list[MatchResult] = []
         self.seconds = 0.0
         self.stopped = ""
@@ -229,7 +245,8 @@ def _table(tally: Tally) -> Table:
     from rung.platform.series import rate
 
     seats = len(tally.entrants)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    gap = 2 if seats <= 2 else 1  # so that a table with mean ranks fits a terminal, too
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0))
     table.add_column("agent", overflow="fold")
     headings = [*(["wins", "draws", "losses"] if seats > 1 else []), "rate (95 % interval)"]
     headings += ["mean rank"] if seats > 2 else []
