@@ -138,10 +138,11 @@ class Mcts(Agent):
 
     def _capacity(self, game: KernelGame) -> int:
         """Nodes to make room for: what the budget can fill, but no more than the memory allows."""
-        room = min(int(self.values["memory_mb"]) * 1_000_000 // trees.NODE_BYTES, _MOST_NODES)
+        memory = int(self.values["memory_mb"]) * 1_000_000
+        room = min((memory - trees.FIXED_BYTES) // trees.NODE_BYTES, _MOST_NODES)
         least = 1 + game.max_legal
         if room < least:
-            needed = -(-least * trees.NODE_BYTES // 1_000_000)
+            needed = -(-(least * trees.NODE_BYTES + trees.FIXED_BYTES) // 1_000_000)
             raise UserError(
                 f"mcts: memory_mb must be at least {needed} in {game.spec}, not {self.values['memory_mb']}."
             )

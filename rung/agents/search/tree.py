@@ -38,6 +38,7 @@ class Tree(NamedTuple):
 
 
 NODE_BYTES: Final = 6 * 8 + 5 * 4
+FIXED_BYTES: Final = 2 * 8
 
 
 def allocate(capacity: int) -> Tree:
