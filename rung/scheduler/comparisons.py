@@ -7,7 +7,7 @@ A match of two agents is one comparison. A match of more is read as its pairs of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from rung.errors import UserError
 
 Ints = npt.NDArray[np.int64]
 Reals = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Comparisons:
     """How many matches' worth this comparison is."""
     match: Ints
     """Rows of one match stand together and have one number; those numbers never fall."""
+    fair: Flags
+    """Whether the pair was chosen by a rule that results cannot bend, so that it may stand as evidence about other pairs."""
 
     def __len__(self) -> int:
         return len(self.first)
@@ -43,18 +46,26 @@ def compare(
     score: npt.ArrayLike = (),
     weight: npt.ArrayLike | None = None,
     match: npt.ArrayLike | None = None,
+    fair: npt.ArrayLike | None = None,
 ) -> Comparisons:
-    """The comparisons, checked; a `UserError` names the first row that is wrong. Without `match`, each row is one match."""
+    """The comparisons, checked; a `UserError` names the first row that is wrong. Without `match`, each row is one match;
+    without `fair`, all rows are."""
     firsts, seconds = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
     scores = np.asarray(score, dtype=np.float64)
     rows = len(firsts)
     weights = np.ones(rows) if weight is None else np.asarray(weight, dtype=np.float64)
     matches = np.arange(rows) if match is None else np.asarray(match, dtype=np.int64)
-    if any(len(column) != rows for column in (seconds, scores, weights, matches)):
+    fairs = np.ones(rows, dtype=np.bool_) if fair is None else np.asarray(fair, dtype=np.bool_)
+    if any(len(column) != rows for column in (seconds, scores, weights, matches, fairs)):
         raise UserError("Comparisons need as many first agents as second agents, scores, weights and matches.")
-    made = Comparisons(agents, firsts, seconds, scores, weights, matches)
+    made = Comparisons(agents, firsts, seconds, scores, weights, matches, fairs)
     _check(made)
     return made
+
+
+def only(made: Comparisons, rows: Flags) -> Comparisons:
+    """Some of the rows."""
+    return Comparisons(made.agents, *(getattr(made, f.name)[rows] for f in fields(made) if f.name != "agents"))
 
 
 def _check(made: Comparisons) -> None:
