@@ -163,6 +163,26 @@ def test_every_budget_plays_whole_matches(spec: str) -> None:
     assert result.ending == Played()
 
 
+@pytest.mark.parametrize("slower", [1.0, 30.0])
+def test_a_time_budget_is_kept_though_simulations_become_slower(slower: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that simulations move: from the 1000th on they take longer."""
+    clock, done, limit_s = 5.0, 0, 0.1
+
+    def simulate(agent: Mcts, state: State, fate: Rng, rng: Rng, simulations: int) -> None:
+        nonlocal clock, done
+        clock += sum(1e-6 if done + i < 1000 else 1e-6 * slower for i in range(simulations))
+        done += simulations
+
+    game, state = position("connect_four", [])
+    assert isinstance(state, KernelState)
+    agent = Mcts(time_s=limit_s)
+    agent.start(game, 0, seed=1)
+    monkeypatch.setattr(Mcts, "_simulate", simulate)
+    monkeypatch.setattr("rung.agents.search.agent.time.perf_counter", lambda: clock)
+    agent._simulate_for(state, stream(1), stream(2), limit_s)
+    assert 0.99 * limit_s < clock - 5.0 < 1.01 * limit_s
+
+
 # A game whose legal actions are too many to list: name a number below a million; the larger one wins.
 
 LARGEST, LISTED = 1_000_000, 64

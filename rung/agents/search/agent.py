@@ -20,6 +20,7 @@ _HIDDEN_ROOTS = 10
 _MOST_AT_ONCE = 20_000
 """Simulations between two looks at the clock and at Ctrl-C."""
 _FIRST_TIMED = 64
+_FEWEST_STEPS = 32
 _MOST_NODES = 2**31 - 1
 _NOWHERE = -1
 _SHARE_OF_CLOCK = 1 / 20
@@ -100,14 +101,20 @@ class Mcts(Agent):
             search(self.game.table, state.cells, fate, self.tree, self.work, exploration, rng, count)
 
     def _simulate_for(self, state: KernelState, fate: Rng, rng: Rng, limit_s: float) -> None:
-        """Simulate until the time is up: each step is as long as all before, until that would be too long."""
-        start = time.perf_counter()
+        """Simulate until the time is up, in short steps of at most half of what is left at the speed of the last one.
+
+        A growing tree is a slower one, and the system may take its time to hand out memory for it.
+        """
+        began = time.perf_counter()
+        end = began + limit_s
         count, done = _FIRST_TIMED, 0
         while count > 0:
             self._simulate(state, fate, rng, count)
             done += count
-            used_s = time.perf_counter() - start
-            count = min(done, _MOST_AT_ONCE, int((limit_s - used_s) * done / used_s))
+            now = time.perf_counter()
+            took_s, began = now - began, now
+            step_s = min((end - now) / 2, limit_s / _FEWEST_STEPS)
+            count = min(done, _MOST_AT_ONCE, int(step_s * count / took_s))
 
     def _plant(self, view: View) -> None:
         """A tree for the position: a new one, or the part of the old one that is still possible."""
