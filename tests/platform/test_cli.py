@@ -302,6 +302,17 @@ def outsiders(tmp_path: Path) -> Path:
     return folder
 
 
+def test_a_package_that_does_not_load_is_named_and_the_others_are_listed(rung: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "installed"
+    folder.mkdir()
+    write_package(folder, {}, {"rung.games": {"go": "not_there:Go"}})
+    listing = rung("games", path=folder)
+    assert listing.returncode == 0
+    assert "connect_four" in listing.stdout
+    assert listing.stderr == "rung: The game go (not_there:Go) cannot be loaded: No module named 'not_there'.\n"
+    assert rung("games", "go", path=folder).returncode == 2
+
+
 def test_a_forfeit_is_told_once_with_its_reason(rung: Run, outsiders: Path) -> None:
     done = rung("play", "connect_four", "random", "stumbles", "--matches", "10", path=outsiders)
     assert done.returncode == 0

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rung.errors import UserError
 
 if TYPE_CHECKING:
     from rung.games.game import Game
@@ -46,8 +49,7 @@ def _facts_of_game(game: Game) -> dict[str, Any]:
 
 
 def _show(registry: Registry[Any], name: str | None, as_json: bool, facts: Any) -> None:
-    names = [name] if name else registry.names()
-    kinds = {each: registry.load(each) for each in names}
+    kinds = {name: registry.load(name)} if name else _all_that_load(registry)
     if as_json:
         import json
 
@@ -60,6 +62,17 @@ def _show(registry: Registry[Any], name: str | None, as_json: bool, facts: Any) 
         _describe(name, kinds[name], facts(kinds[name]))
     else:
         _list(kinds, facts)
+
+
+def _all_that_load(registry: Registry[Any]) -> dict[str, Any]:
+    """Everything but what another package promised and does not keep, which is said."""
+    kinds = {}
+    for name in registry.names():
+        try:
+            kinds[name] = registry.load(name)
+        except UserError as error:
+            sys.stderr.write(f"rung: {error}\n")
+    return kinds
 
 
 def _as_documents(parameters: Sequence[Parameter]) -> list[dict[str, Any]]:
