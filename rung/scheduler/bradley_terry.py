@@ -36,6 +36,8 @@ DECIDED_MATCHES = 100
 and stays above the truth rather than below. The one for every agent makes up for probabilities fitted to the same matches."""
 MOST_MATCHES = 1e9
 """No comparison and no pair counts for more, so that numbers stay within the reach of double precision."""
+MOST_MATCHES_LARGE = 1e6
+"""The same beyond `DENSE_LIMIT` agents, where more would be out of the reach of conjugate gradients."""
 EMBEDDING = 200
 """Dimensions in which contrasts beyond `DENSE_LIMIT` are measured: a variance is right to 10 %, a deviation to 5 %."""
 _EMBEDDING_SEED = 1
@@ -159,9 +161,9 @@ def fit(
     if dispersion is None:
         dispersion = 1.0
         if pairs.drawn.any():
-            plain = _mode(agents, _scaled(pairs, 1.0), prior, theta, _dense_solve)
+            plain = _mode(agents, _scaled(agents, pairs, 1.0), prior, theta, _dense_solve)
             theta, dispersion = plain.theta, _dispersion(plain.theta, pairs)
-    found = _mode(agents, _scaled(pairs, dispersion), prior, theta, _dense_solve)
+    found = _mode(agents, _scaled(agents, pairs, dispersion), prior, theta, _dense_solve)
     return Fit(found.theta, dispersion, prior_elo, found.information)
 
 
@@ -170,9 +172,10 @@ def _together(comparisons: Comparisons) -> _Pairs:
     return _Pairs(*_merged(made.agents, made.first, made.second, made.score, made.weight, MOST_MATCHES))
 
 
-def _scaled(pairs: _Pairs, dispersion: float) -> _Pairs:
+def _scaled(agents: int, pairs: _Pairs, dispersion: float) -> _Pairs:
     """The pairs, weighed as the dispersion says they are worth."""
-    factor = np.minimum(pairs.total / dispersion, MOST_MATCHES) / pairs.total
+    most = MOST_MATCHES if agents <= DENSE_LIMIT else MOST_MATCHES_LARGE
+    factor = np.minimum(pairs.total / dispersion, most) / pairs.total
     return pairs._replace(total=pairs.total * factor, won=pairs.won * factor)
 
 

@@ -289,6 +289,17 @@ def test_every_answer_is_finite(made: Comparisons, weights: list[float], prior_e
     assert 0 < found.dispersion <= 1
 
 
+def test_huge_weights_are_finite_among_many_agents() -> None:
+    agents = DENSE_LIMIT + 1
+    found = fit(
+        compare(
+            agents, np.arange(agents - 1), np.arange(1, agents), np.arange(agents - 1) % 2, np.full(agents - 1, 1e300)
+        )
+    )
+    assert np.isfinite(found.theta).all()
+    assert np.isfinite(found.embedding(8)).all()
+
+
 def test_an_agent_that_always_wins_is_finite_and_rises_with_every_win() -> None:
     tops = [fit(compare(2, [0] * wins, [1] * wins, [1] * wins)).rating()[0] for wins in (1, 10, 1000, 100_000)]
     assert np.isfinite(tops).all()
