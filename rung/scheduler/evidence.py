@@ -1,0 +1,242 @@
+"""Evidence about the difference of two agents that stays valid while one looks after every match and chooses what to play.
+
+All evidence is in e-values: bets against a hypothesis that pay 1 on average while it holds. A bet that has grown to 1/α
+refutes the hypothesis at level α, whenever one looks (Ville 1939; Ramdas, Grünwald, Vovk and Shafer, "Game-theoretic
+statistics and safe anytime-valid inference", 2023). 1/e is a p-value that is valid at all times. There are two bets.
+
+*Direct*: only matches between the two agents count. It is exact for every pairing rule, every score in [0, 1] and every
+pool, also where strength is not transitive: the hypothesis is about the expected score between these two.
+
+*Pooled*: the joint refit's difference and variance, under a normal mixture of alternatives (Robbins 1970). It learns from
+common opponents, so it needs several times fewer matches. It stands on the model and on the pairing: a rule that pairs
+agents by their present ratings makes groups that met by luck look like groups of different strength (equal agents, paired
+by the variance of their outcomes, "differed" in 20 to 100 % of ladders). So it counts only comparisons marked `fair`.
+
+The stake is shared: half of it is on the pooled bet, which wins by a difference either way, and a quarter on each of the
+direct bets that one of the two is better. The evidence is what the better of them has grown to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from rung.jit import entry, jit
+from rung.scheduler.bradley_terry import ELO, Fit, fit
+from rung.scheduler.comparisons import Comparisons, Ints, Reals, only
+
+EXPECTED_ELO = 100.0
+"""Width of the mixture of alternatives. A narrow one also keeps the pooled bet closed until a difference is known to about
+so much: what few matches say early is where models and normal approximations err most."""
+POOLED_SHARE, DIRECT_SHARE = log(1 / 2), log(1 / 4)
+STAKES = 0.03 * (0.95 / 0.03) ** np.linspace(0, 1, 10)
+"""What share of its capital each direct bet puts up, one for each size of difference that may turn out to be there."""
+_NOTHING = -np.inf
+_BISECTIONS = 50
+
+
+class Records(NamedTuple):
+    """What each pair that met did, once for each pair, low < high, in ascending order."""
+
+    low: Ints
+    high: Ints
+    wins: Reals
+    """Of the lower agent."""
+    draws: Reals
+    losses: Reals
+
+
+def records(comparisons: Comparisons) -> Records:
+    """The comparisons by pair. A score between is read as a draw and a part of a win or loss, which only weakens the bets;
+    so does reading a weight above 1 as 1: one row is one observation."""
+    swapped = comparisons.first > comparisons.second
+    low = np.where(swapped, comparisons.second, comparisons.first)
+    high = np.where(swapped, comparisons.first, comparisons.second)
+    edge = 2 * np.where(swapped, 1 - comparisons.score, comparisons.score) - 1
+    weight = np.minimum(comparisons.weight, 1.0)
+    keys, where = np.unique(low * comparisons.agents + high, return_inverse=True)
+
+    def total(values: Reals) -> Reals:
+        return np.asarray(np.bincount(where, weight * values, len(keys)), dtype=np.float64)
+
+    pair = np.divmod(keys, max(comparisons.agents, 1))
+    return Records(*pair, total(np.maximum(edge, 0)), total(1 - np.abs(edge)), total(np.maximum(-edge, 0)))
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that verdicts rest on."""
+
+    pooled: Fit
+    """Of the fair comparisons."""
+    records: Records
+
+
+def gather(comparisons: Comparisons, start: npt.ArrayLike | None = None) -> Evidence:
+    """The evidence in the log so far; `start`, the theta of an earlier fit, saves time."""
+    fair = comparisons if comparisons.fair.all() else only(comparisons, comparisons.fair)
+    return Evidence(fit(fair, start=start), records(comparisons))
+
+
+@jit
+def direct(wins: float, draws: float, losses: float, share: float) -> float:
+    """The logarithm of the bet that the expected score is above `share`."""
+    most = _NOTHING
+    total = 0.0
+    for k in range(len(STAKES)):
+        stake = STAKES[k]
+        grown = (
+            wins * np.log1p(stake * (1 - share) / share)
+            + draws * np.log1p(stake * (0.5 - share) / share)
+            + losses * np.log1p(-stake)
+        )
+        if grown > most:
+            total = total * np.exp(most - grown) + 1.0
+            most = grown
+        else:
+            total += np.exp(grown - most)
+    return most + np.log(total / len(STAKES))
+
+
+@jit
+def pooled(distance: float, variance: float) -> float:
+    """The logarithm of the bet that the true difference is not the one at this distance from the estimate."""
+    width = (EXPECTED_ELO * ELO) ** 2
+    return -0.5 * np.log1p(width / variance) + distance**2 * width / (2 * variance * (variance + width))
+
+
+def expected_scores(differences: Reals) -> Reals:
+    """Of the first agents, by their differences in nats."""
+    return np.asarray(1.0 / (1.0 + np.exp(-differences)))
+
+
+@jit
+def share_of(difference: float) -> float:
+    return 1.0 / (1.0 + np.exp(-difference))
+
+
+@jit
+def log_better(difference: float, variance: float, wins: float, draws: float, losses: float, reference: float) -> float:
+    """The logarithm of the evidence that the first agent is more than `reference` nats better than the second."""
+    best = _NOTHING
+    if wins + draws > 0:
+        best = direct(wins, draws, losses, share_of(reference)) + DIRECT_SHARE
+    if difference > reference:
+        best = max(best, pooled(difference - reference, variance) + POOLED_SHARE)
+    return best
+
+
+@jit
+def log_equal(difference: float, variance: float, wins: float, draws: float, losses: float, margin: float) -> float:
+    """The logarithm of the evidence that the two differ by less than `margin` nats, either way."""
+    from_below = log_better(difference, variance, wins, draws, losses, -margin)
+    from_above = log_better(-difference, variance, losses, draws, wins, -margin)
+    return min(from_below, from_above)
+
+
+class Pairs(NamedTuple):
+    """What is known of some pairs, as columns: differences in nats, of the first agent less the second."""
+
+    difference: Reals
+    variance: Reals
+    wins: Reals
+    draws: Reals
+    losses: Reals
+
+
+def about(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, variance: Reals | None = None) -> Pairs:
+    """What is known of these pairs of different agents; the variance of their differences may be known already."""
+    i, j = (np.atleast_1d(np.asarray(side, dtype=np.int64)) for side in np.broadcast_arrays(first, second))
+    theta, met = evidence.pooled.theta, evidence.records
+    keys, wanted = met.low * len(theta) + met.high, np.minimum(i, j) * len(theta) + np.maximum(i, j)
+    where = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    known = keys[where] == wanted if len(keys) else np.zeros(len(i), dtype=np.bool_)
+
+    def column(upright: Reals, swapped: Reals) -> Reals:
+        if not len(keys):
+            return np.zeros(len(i))
+        return np.where(known, np.where(i < j, upright[where], swapped[where]), 0.0)
+
+    return Pairs(
+        theta[i] - theta[j],
+        evidence.pooled.contrast_variance(i, j) if variance is None else variance,
+        column(met.wins, met.losses),
+        column(met.draws, met.draws),
+        column(met.losses, met.wins),
+    )
+
+
+def p_values(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike) -> Reals:
+    """For each pair the always-valid p-value of "the first is no better than the second": at most α just when the interval
+    at that α is above 0."""
+    return np.minimum(1.0, np.exp(-_better_column(*about(evidence, first, second), 0.0)))
+
+
+def intervals(
+    evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, alpha: float = 0.05
+) -> tuple[Reals, Reals]:
+    """Bounds, in Elo points, of rating differences, the first less the second: whenever and however often one looks, a pair's
+    true difference is within its bounds all the time, but for one pair in 1/α. Infinite where nothing is known."""
+    pairs, needed = about(evidence, first, second), log(1 / alpha)
+    low = _lower_bounds(*pairs, needed)
+    high = -_lower_bounds(-pairs.difference, pairs.variance, pairs.losses, pairs.draws, pairs.wins, needed)
+    return low / ELO, high / ELO
+
+
+def strongest(pairs: Pairs, margin: float) -> Reals:
+    """For each pair the logarithm of the strongest evidence for any verdict."""
+    return _strongest(*pairs, margin)
+
+
+@entry
+def _strongest(difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, margin: float) -> Reals:
+    found = np.empty(len(difference))
+    for e in range(len(found)):
+        d, v, w, drawn, lost = difference[e], variance[e], wins[e], draws[e], losses[e]
+        better = max(log_better(d, v, w, drawn, lost, 0.0), log_better(-d, v, lost, drawn, w, 0.0))
+        found[e] = max(better, log_equal(d, v, w, drawn, lost, margin))
+    return found
+
+
+@entry
+def _better_column(
+    difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, reference: float
+) -> Reals:
+    found = np.empty(len(difference))
+    for e in range(len(found)):
+        found[e] = log_better(difference[e], variance[e], wins[e], draws[e], losses[e], reference)
+    return found
+
+
+@entry
+def _lower_bounds(difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, needed: float) -> Reals:
+    """The largest reference that each first agent is still surely better than; the evidence falls as the reference rises."""
+    found = np.empty(len(difference))
+    for e in range(len(found)):
+        width = (EXPECTED_ELO * ELO) ** 2
+        spread = variance[e] + width
+        pooled_bound = difference[e] - np.sqrt(
+            2 * variance[e] * spread / width * (needed - POOLED_SHARE + 0.5 * np.log1p(width / variance[e]))
+        )
+        found[e] = max(pooled_bound, _direct_bound(wins[e], draws[e], losses[e], needed - DIRECT_SHARE))
+    return found
+
+
+@jit
+def _direct_bound(wins: float, draws: float, losses: float, needed: float) -> float:
+    if wins + draws == 0:
+        return _NOTHING
+    low, high = -40.0, 40.0
+    if direct(wins, draws, losses, share_of(low)) < needed:
+        return _NOTHING
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        if direct(wins, draws, losses, share_of(middle)) >= needed:
+            low = middle
+        else:
+            high = middle
+    return low
