@@ -15,12 +15,24 @@ from typing import TypeVar
 import numpy as np
 
 from rung.errors import UserError
-from rung.games.compiled import KernelGame, KernelState, count_sequences, random_playouts
+from rung.games.compiled import (
+    KernelGame,
+    KernelState,
+    advance,
+    count_sequences,
+    draw_action,
+    random_playouts,
+    read_payoff,
+    start,
+)
 from rung.games.game import CHANCE, OVER, Game, State
 from rung.games.kernel import PLAYOUT
-from rung.games.rng import derive, stream
+from rung.games.rng import derive, index, stream
 
 T = TypeVar("T")
+
+_FENCE = 64
+_UNTOUCHED = 0x5AFE5AFE5AFE
 
 _SIGMAS = 5.0
 """How far a statistic may stray before it counts as wrong: by chance less than once in a million."""
@@ -37,6 +49,8 @@ def demand(holds: bool, message: str) -> None:
 
 def check(game: Game, matches: int = 20, seed: int = 1) -> None:
     """All checks that need nothing but the game."""
+    if isinstance(game, KernelGame):
+        check_bounds(game, matches, seed)
     check_ends(game, matches, seed)
     check_payoffs(game, matches, seed)
     check_actions(game, matches, seed)
@@ -66,6 +80,39 @@ def middle(game: Game, seed: int) -> State:
     length = sum(1 for _ in walk(game, seed))
     stop = derive(seed, length) % (length - 1)
     return next(state for at, state in enumerate(walk(game, seed)) if at == stop)
+
+
+def check_bounds(game: KernelGame, matches: int, seed: int) -> None:
+    """Kernels write within the state, the list of actions and the payoffs; what lies around them stays as it is."""
+    for number in range(matches):
+        rng = stream(derive(seed, number, 6))
+        state, actions, payoffs = _Fenced(game.cells), _Fenced(game.max_legal), _Fenced(game.seats)
+        state.inside[: game.cells] = 0
+        turn, n = start(game.table, state.inside, game.numbers(), rng, actions.inside)
+        for _ in range(game.max_moves):
+            demand(state.whole, f"{game.spec}: a kernel writes outside its {game.cells} cells")
+            demand(actions.whole, f"{game.spec}: legal writes more than max_legal = {game.max_legal} actions")
+            if turn == OVER:
+                break
+            listed = n <= game.max_legal
+            action = int(actions.inside[index(rng, n)]) if listed else draw_action(game.table, state.inside, rng)
+            turn, n = advance(game.table, state.inside, action, rng, actions.inside)
+        if turn == OVER:
+            read_payoff(game.table, state.inside, payoffs.inside.view(np.float64))
+            demand(payoffs.whole, f"{game.spec}: payoff writes more than {game.seats} numbers")
+
+
+class _Fenced:
+    """An array with room before and after it that nobody may touch."""
+
+    def __init__(self, size: int) -> None:
+        room = np.full(size + 2 * _FENCE, _UNTOUCHED)
+        self.inside = room[_FENCE:]
+        self._outside = (room[:_FENCE], self.inside[size:])
+
+    @property
+    def whole(self) -> bool:
+        return all(bool(np.all(part == _UNTOUCHED)) for part in self._outside)
 
 
 def check_ends(game: Game, matches: int, seed: int) -> None:
@@ -116,7 +163,7 @@ def _check_listing(game: Game, state: State) -> None:
     if state.turn == CHANCE:
         odds = state.odds()
         demand(bool(legal) and len(odds) == len(legal), f"{game.spec}: one probability an outcome")
-        demand(bool(np.all(odds > 0)) and abs(odds.sum() - 1) < 1e-9, f"{game.spec}: odds {odds}")
+        demand(bool(np.all(odds > 0)) and abs(float(odds.sum()) - 1) < 1e-9, f"{game.spec}: odds {odds}")
     else:
         demand(0 <= state.turn < game.seats, f"{game.spec}: turn {state.turn}")
 

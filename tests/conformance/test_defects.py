@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rung.games import make
-from rung.games.compiled import KernelGame, KernelState
+from rung.games.compiled import KernelGame, KernelState, Shape
 from rung.games.conformance import Broken, check, check_ends, check_hides, check_labels, check_uniform, count_tree
 from rung.games.connect_four import ConnectFour
 from rung.games.kernel import Cells, Kernels, Rng, kernel
@@ -170,7 +170,25 @@ def test_other_defects_are_caught() -> None:
         def teams_of_seats(self) -> tuple[int, ...]:
             return (0, 0)
 
-    cases: list[tuple[Callable[[], KernelGame], str]] = [(Loud, "one text"), (Shared, "does not share")]
+    class Narrow(ConnectFour):
+        def shape(self) -> Shape:
+            return Shape(seats=2, cells=super().shape().cells, max_legal=5, max_moves=42)
+
+    class Small(ConnectFour):
+        def shape(self) -> Shape:
+            return Shape(seats=2, cells=super().shape().cells - 1, max_legal=7, max_moves=42)
+
+    class Alone(ConnectFour):
+        def shape(self) -> Shape:
+            return Shape(seats=1, cells=super().shape().cells, max_legal=7, max_moves=42)
+
+    cases: list[tuple[Callable[[], KernelGame], str]] = [
+        (Loud, "one text"),
+        (Shared, "does not share"),
+        (Narrow, "legal writes more than max_legal = 5"),
+        (Small, "writes outside its"),
+        (Alone, "payoff writes more than 1"),
+    ]
     for build, complaint in cases:
         with pytest.raises(Broken, match=complaint):
             check(build(), matches=2)
