@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO, Fit, fit
-from rung.scheduler.comparisons import Comparisons, Ints, Reals, only
+from rung.scheduler.comparisons import Comparisons, Ints, Reals, compare, only
 
 EXPECTED_ELO = 100.0
 """Width of the mixture of alternatives. A narrow one also keeps the pooled bet closed until a difference is known to about
@@ -40,7 +40,9 @@ _BISECTIONS = 50
 
 
 class Records(NamedTuple):
-    """What each pair that met did, once for each pair, low < high, in ascending order."""
+    """What each pair that met did, once for each pair, low < high, in ascending order. Counted in matches: a score between
+    is a draw and a part of a win or loss, which only weakens the bets; so does counting a weight above 1 as 1, as one row is
+    one observation."""
 
     low: Ints
     high: Ints
@@ -49,22 +51,32 @@ class Records(NamedTuple):
     draws: Reals
     losses: Reals
 
+    @property
+    def met(self) -> Reals:
+        """How much each pair played."""
+        return self.wins + self.draws + self.losses
+
 
 def records(comparisons: Comparisons) -> Records:
-    """The comparisons by pair. A score between is read as a draw and a part of a win or loss, which only weakens the bets;
-    so does reading a weight above 1 as 1: one row is one observation."""
+    """The comparisons by pair."""
     swapped = comparisons.first > comparisons.second
     low = np.where(swapped, comparisons.second, comparisons.first)
     high = np.where(swapped, comparisons.first, comparisons.second)
     edge = 2 * np.where(swapped, 1 - comparisons.score, comparisons.score) - 1
     weight = np.minimum(comparisons.weight, 1.0)
-    keys, where = np.unique(low * comparisons.agents + high, return_inverse=True)
+    counted = (weight * np.maximum(edge, 0), weight * (1 - np.abs(edge)), weight * np.maximum(-edge, 0))
+    return _by_pair(comparisons.agents, Records(low, high, *counted))
 
-    def total(values: Reals) -> Reals:
-        return np.asarray(np.bincount(where, weight * values, len(keys)), dtype=np.float64)
 
-    pair = np.divmod(keys, max(comparisons.agents, 1))
-    return Records(*pair, total(np.maximum(edge, 0)), total(1 - np.abs(edge)), total(np.maximum(-edge, 0)))
+def together(agents: int, known: Records, more: Records) -> Records:
+    """What pairs did then and since."""
+    return _by_pair(agents, Records(*(np.concatenate(both) for both in zip(known, more, strict=True))))
+
+
+def _by_pair(agents: int, rows: Records) -> Records:
+    keys, where = np.unique(rows.low * agents + rows.high, return_inverse=True)
+    counts = (np.bincount(where, column, len(keys)).astype(np.float64) for column in rows[2:])
+    return Records(*np.divmod(keys, max(agents, 1)), *counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,32 +86,49 @@ class Evidence:
     pooled: Fit
     """Of the fair comparisons."""
     records: Records
+    """Of all."""
 
 
 def gather(comparisons: Comparisons, start: npt.ArrayLike | None = None) -> Evidence:
-    """The evidence in the log so far; `start`, the theta of an earlier fit, saves time."""
-    fair = comparisons if comparisons.fair.all() else only(comparisons, comparisons.fair)
-    return Evidence(fit(fair, start=start), records(comparisons))
+    """The evidence in a log; `start`, the theta of an earlier fit, saves time."""
+    every = records(comparisons)
+    fair = every if comparisons.fair.all() else records(only(comparisons, comparisons.fair))
+    return weigh(comparisons.agents, every, fair, start)
+
+
+def weigh(agents: int, every: Records, fair: Records, start: npt.ArrayLike | None = None) -> Evidence:
+    """The evidence in what pairs did, and in what of it was fair: for callers who keep these up to date."""
+    first, second = np.tile(fair.low, 3), np.tile(fair.high, 3)
+    score = np.repeat([1.0, 0.5, 0.0], len(fair.low))
+    weight = np.concatenate([fair.wins, fair.draws, fair.losses])
+    there = weight > 0
+    return Evidence(fit(compare(agents, first[there], second[there], score[there], weight[there]), start=start), every)
 
 
 @jit
-def direct(wins: float, draws: float, losses: float, share: float) -> float:
-    """The logarithm of the bet that the expected score is above `share`."""
-    most = _NOTHING
-    total = 0.0
+def bets_at(difference: float) -> Reals:
+    """For each size of bet that the true difference is larger: what a win, a draw and a loss do to its logarithm."""
+    share = share_of(difference)
+    found = np.empty((len(STAKES), 3))
     for k in range(len(STAKES)):
-        stake = STAKES[k]
-        grown = (
-            wins * np.log1p(stake * (1 - share) / share)
-            + draws * np.log1p(stake * (0.5 - share) / share)
-            + losses * np.log1p(-stake)
-        )
+        found[k, 0] = np.log1p(STAKES[k] * (1 - share) / share)
+        found[k, 1] = np.log1p(STAKES[k] * (0.5 - share) / share)
+        found[k, 2] = np.log1p(-STAKES[k])
+    return found
+
+
+@jit
+def direct(wins: float, draws: float, losses: float, bets: Reals) -> float:
+    """The logarithm of what these bets, made with equal shares, have grown to."""
+    most, total = _NOTHING, 0.0
+    for k in range(len(bets)):
+        grown = wins * bets[k, 0] + draws * bets[k, 1] + losses * bets[k, 2]
         if grown > most:
             total = total * np.exp(most - grown) + 1.0
             most = grown
         else:
             total += np.exp(grown - most)
-    return most + np.log(total / len(STAKES))
+    return most + np.log(total / len(bets))
 
 
 @jit
@@ -120,21 +149,27 @@ def share_of(difference: float) -> float:
 
 
 @jit
-def log_better(difference: float, variance: float, wins: float, draws: float, losses: float, reference: float) -> float:
-    """The logarithm of the evidence that the first agent is more than `reference` nats better than the second."""
+def log_better(
+    difference: float, variance: float, wins: float, draws: float, losses: float, reference: float, bets: Reals
+) -> float:
+    """The logarithm of the evidence that the first agent is more than `reference` nats better than the second; `bets` are
+    those at the reference."""
     best = _NOTHING
     if wins + draws > 0:
-        best = direct(wins, draws, losses, share_of(reference)) + DIRECT_SHARE
+        best = direct(wins, draws, losses, bets) + DIRECT_SHARE
     if difference > reference:
         best = max(best, pooled(difference - reference, variance) + POOLED_SHARE)
     return best
 
 
 @jit
-def log_equal(difference: float, variance: float, wins: float, draws: float, losses: float, margin: float) -> float:
-    """The logarithm of the evidence that the two differ by less than `margin` nats, either way."""
-    from_below = log_better(difference, variance, wins, draws, losses, -margin)
-    from_above = log_better(-difference, variance, losses, draws, wins, -margin)
+def log_equal(
+    difference: float, variance: float, wins: float, draws: float, losses: float, margin: float, bets: Reals
+) -> float:
+    """The logarithm of the evidence that the two differ by less than `margin` nats, either way; `bets` are those at
+    -`margin`."""
+    from_below = log_better(difference, variance, wins, draws, losses, -margin, bets)
+    from_above = log_better(-difference, variance, losses, draws, wins, -margin, bets)
     return min(from_below, from_above)
 
 
@@ -195,10 +230,11 @@ def strongest(pairs: Pairs, margin: float) -> Reals:
 @entry
 def _strongest(difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, margin: float) -> Reals:
     found = np.empty(len(difference))
+    even, below = bets_at(0.0), bets_at(-margin)
     for e in range(len(found)):
         d, v, w, drawn, lost = difference[e], variance[e], wins[e], draws[e], losses[e]
-        better = max(log_better(d, v, w, drawn, lost, 0.0), log_better(-d, v, lost, drawn, w, 0.0))
-        found[e] = max(better, log_equal(d, v, w, drawn, lost, margin))
+        better = max(log_better(d, v, w, drawn, lost, 0.0, even), log_better(-d, v, lost, drawn, w, 0.0, even))
+        found[e] = max(better, log_equal(d, v, w, drawn, lost, margin, below))
     return found
 
 
@@ -207,8 +243,9 @@ def _better_column(
     difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, reference: float
 ) -> Reals:
     found = np.empty(len(difference))
+    bets = bets_at(reference)
     for e in range(len(found)):
-        found[e] = log_better(difference[e], variance[e], wins[e], draws[e], losses[e], reference)
+        found[e] = log_better(difference[e], variance[e], wins[e], draws[e], losses[e], reference, bets)
     return found
 
 
@@ -231,11 +268,11 @@ def _direct_bound(wins: float, draws: float, losses: float, needed: float) -> fl
     if wins + draws == 0:
         return _NOTHING
     low, high = -40.0, 40.0
-    if direct(wins, draws, losses, share_of(low)) < needed:
+    if direct(wins, draws, losses, bets_at(low)) < needed:
         return _NOTHING
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        if direct(wins, draws, losses, share_of(middle)) >= needed:
+        if direct(wins, draws, losses, bets_at(middle)) >= needed:
             low = middle
         else:
             high = middle

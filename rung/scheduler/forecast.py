@@ -8,7 +8,7 @@ import numpy.typing as npt
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO, Fit
 from rung.scheduler.comparisons import Ints, Reals
-from rung.scheduler.evidence import DIRECT_SHARE, POOLED_SHARE, STAKES, Evidence, about, pooled, share_of
+from rung.scheduler.evidence import DIRECT_SHARE, POOLED_SHARE, Evidence, about, bets_at, pooled, share_of
 from rung.scheduler.laplacian import DENSE_LIMIT
 from rung.scheduler.separation import Separation
 
@@ -106,21 +106,14 @@ def _until_better(
     soonest = max(0.0, (1 / _enough(true - reference, needed - POOLED_SHARE) - 1 / variance) / information)
     drawn = 1 - dispersion if share * (1 - share) > 0 else 0.0
     drawn = min(drawn, 2 * min(share, 1 - share))
-    at = share_of(reference)
-    for k in range(len(STAKES)):
-        win, draw, loss = _growth(STAKES[k], at)
+    bets = bets_at(reference)
+    for k in range(len(bets)):
+        win, draw, loss = bets[k]
         growth = (share - drawn / 2) * win + drawn * draw + (1 - share - drawn / 2) * loss
         if growth > 0:
-            missing = needed - DIRECT_SHARE + np.log(len(STAKES)) - wins * win - draws * draw - losses * loss
+            missing = needed - DIRECT_SHARE + np.log(len(bets)) - wins * win - draws * draw - losses * loss
             soonest = min(soonest, max(0.0, missing / growth))
     return soonest
-
-
-@jit
-def _growth(stake: float, share: float) -> tuple[float, float, float]:
-    """What a win, a draw and a loss do to the logarithm of one direct bet."""
-    odds = (1 - share) / share
-    return np.log1p(stake * odds), np.log1p(stake * (0.5 - share) / share), np.log1p(-stake)
 
 
 @jit

@@ -19,7 +19,7 @@ from rung.errors import UserError
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO
 from rung.scheduler.comparisons import Ints, Reals
-from rung.scheduler.evidence import Evidence, Records, log_better, log_equal
+from rung.scheduler.evidence import Evidence, Records, bets_at, log_better, log_equal
 from rung.scheduler.laplacian import DENSE_LIMIT
 
 UNDECIDED: Final = 0
@@ -166,35 +166,20 @@ def _check(alpha: float, margin_elo: float) -> None:
 
 @entry
 def _weigh(theta: Reals, covariance: Reals, met: Records, margin: float, better: Reals, equal: Reals) -> None:
-    n = len(theta)
-    for i in range(n):
-        for j in range(i + 1, n):
-            variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-            _weigh_pair(i, j, theta[i] - theta[j], variance, 0.0, 0.0, 0.0, margin, better, equal)
+    """First by what is pooled, then, for those that met, by their matches too."""
+    even, below = bets_at(0.0), bets_at(-margin)
+    for i in range(len(theta)):
+        for j in range(i + 1, len(theta)):
+            d, v = theta[i] - theta[j], covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+            better[i, j] = log_better(d, v, 0.0, 0.0, 0.0, 0.0, even)
+            better[j, i] = log_better(-d, v, 0.0, 0.0, 0.0, 0.0, even)
+            equal[i, j] = equal[j, i] = log_equal(d, v, 0.0, 0.0, 0.0, margin, below)
     for e in range(len(met.low)):
-        i, j = met.low[e], met.high[e]
-        variance = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-        wins, draws, losses = met.wins[e], met.draws[e], met.losses[e]
-        _weigh_pair(i, j, theta[i] - theta[j], variance, wins, draws, losses, margin, better, equal)
-
-
-@jit
-def _weigh_pair(
-    i: int,
-    j: int,
-    difference: float,
-    variance: float,
-    wins: float,
-    draws: float,
-    losses: float,
-    margin: float,
-    better: Reals,
-    equal: Reals,
-) -> None:
-    better[i, j] = log_better(difference, variance, wins, draws, losses, 0.0)
-    better[j, i] = log_better(-difference, variance, losses, draws, wins, 0.0)
-    equal[i, j] = log_equal(difference, variance, wins, draws, losses, margin)
-    equal[j, i] = equal[i, j]
+        i, j, wins, draws, losses = met.low[e], met.high[e], met.wins[e], met.draws[e], met.losses[e]
+        d, v = theta[i] - theta[j], covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        better[i, j] = log_better(d, v, wins, draws, losses, 0.0, even)
+        better[j, i] = log_better(-d, v, losses, draws, wins, 0.0, even)
+        equal[i, j] = equal[j, i] = log_equal(d, v, wins, draws, losses, margin, below)
 
 
 @entry

@@ -8,7 +8,7 @@ from rung.errors import UserError, unknown
 from rung.scheduler.pairing.gain import gain
 from rung.scheduler.pairing.plain import random, round_robin, swiss
 from rung.scheduler.pairing.rated import katago, z
-from rung.scheduler.pairing.snapshot import Pick, Rule, Snapshot, look
+from rung.scheduler.pairing.snapshot import Pick, Rule, Snapshot, look, snapshot_of
 
 RULES: dict[str, Rule] = {
     "gain": gain,
@@ -19,7 +19,7 @@ RULES: dict[str, Rule] = {
     "z": z,
 }
 
-__all__ = ["RULES", "Pick", "Rule", "Snapshot", "look", "pick"]
+__all__ = ["RULES", "Pick", "Rule", "Snapshot", "look", "pick", "snapshot_of"]
 
 
 def pick(rule: str, snapshot: Snapshot, k: int, seed: int) -> list[Pick]:

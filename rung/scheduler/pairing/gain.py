@@ -57,7 +57,7 @@ class Field(NamedTuple):
 
 def field_of(snapshot: Snapshot) -> Field:
     """All that does not depend on what is in flight; made once for a snapshot."""
-    source = np.random.Generator(np.random.PCG64(len(snapshot.comparisons)))
+    source = np.random.Generator(np.random.PCG64(snapshot.played))
     first, second, count = candidates(snapshot, source)
     variance = snapshot.variance(first, second)
     unsettled = snapshot.unsettled(first, second, variance)

@@ -34,7 +34,7 @@ def round_robin(snapshot: Snapshot, k: int, source: np.random.Generator) -> list
         pairs, met = _by_circle(snapshot, k)
 
     def wanted(first: Ints, second: Ints) -> Reals:
-        return -snapshot.met(first, second).astype(np.float64)
+        return -snapshot.met(first, second)
 
     return snapshot.picks(seat_more(snapshot, pairs, wanted, source), "met least", met, fair=True)
 
@@ -43,7 +43,7 @@ def _least_met(snapshot: Snapshot, k: int, source: np.random.Generator) -> tuple
     """Fill up the pairs that met least, like water; where there is not enough for a whole level, it is drawn who gets it."""
     i, j = np.triu_indices(len(snapshot.active), 1)
     first, second = snapshot.active[i], snapshot.active[j]
-    met = snapshot.met(first, second)
+    met = np.round(snapshot.met(first, second)).astype(np.int64)
     level = int(met.min())
     while np.maximum(level - met, 0).sum() < k:
         level += 1
@@ -57,13 +57,13 @@ def _by_circle(snapshot: Snapshot, k: int) -> tuple[Ints, Reals]:
     """The next matches of the circle schedule, in which each round pairs everybody once; its place is where the log ends."""
     n = len(snapshot.active)
     around = n - 1 + n % 2
-    number = len(snapshot.comparisons) + len(snapshot.in_flight) + np.arange(k)
+    number = snapshot.played + np.arange(k)
     turn, seat = np.divmod(number, n // 2)
     seat += n % 2
     first = np.where(seat == 0, around, (turn + seat) % around)
     pairs = np.stack([first, (turn - seat) % around], axis=1)
     chosen = snapshot.active[pairs]
-    return chosen, snapshot.met(chosen[:, 0], chosen[:, 1]).astype(np.float64)
+    return chosen, snapshot.met(chosen[:, 0], chosen[:, 1])
 
 
 def swiss(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:

@@ -55,7 +55,6 @@ class Pick(NamedTuple):
 class Snapshot:
     """The state of a ladder at the moment of choosing; made by `look`."""
 
-    comparisons: Comparisons
     in_flight: Ints
     """(matches, seats): the agents of matches that are being played."""
     cost_s: Reals
@@ -74,14 +73,19 @@ class Snapshot:
 
     @property
     def agents(self) -> int:
-        return self.comparisons.agents
+        return len(self.rating)
+
+    @cached_property
+    def played(self) -> int:
+        """Matches so far, those in flight included."""
+        return round(float(self.evidence.records.met.sum()) / (self.seats / 2)) + len(self.in_flight)
 
     @cached_property
     def games(self) -> Reals:
         """Matches of each agent, those in flight included."""
-        ends = np.concatenate([self.comparisons.first, self.comparisons.second])
-        weights = np.minimum(np.concatenate([self.comparisons.weight] * 2), 1.0)
-        played = np.bincount(ends, weights, self.agents)
+        known = self.evidence.records
+        ends = np.concatenate([known.low, known.high])
+        played = np.bincount(ends, np.concatenate([known.met, known.met]), self.agents)
         flying = np.bincount(self.in_flight.ravel(), minlength=self.agents)
         return np.asarray(played + flying, dtype=np.float64)
 
@@ -121,23 +125,24 @@ class Snapshot:
 
         return field_of(self)
 
-    def met(self, first: Ints, second: Ints) -> Ints:
+    def met(self, first: Ints, second: Ints) -> Reals:
         """How often these pairs met or are about to."""
         keys, counts = self._meetings
         wanted = np.minimum(first, second) * self.agents + np.maximum(first, second)
         if not len(keys):
-            return np.zeros(len(wanted), dtype=np.int64)
+            return np.zeros(len(wanted))
         where = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return np.where(keys[where] == wanted, counts[where], 0)
+        return np.where(keys[where] == wanted, counts[where], 0.0)
 
     @cached_property
-    def _meetings(self) -> tuple[Ints, Ints]:
-        first = np.concatenate([self.comparisons.first, self.pairs_in_flight[0]])
-        second = np.concatenate([self.comparisons.second, self.pairs_in_flight[1]])
-        keys, counts = np.unique(
-            np.minimum(first, second) * self.agents + np.maximum(first, second), return_counts=True
+    def _meetings(self) -> tuple[Ints, Reals]:
+        known, flying = self.evidence.records, self.pairs_in_flight
+        first, second = np.concatenate([known.low, flying[0]]), np.concatenate([known.high, flying[1]])
+        keys, where = np.unique(
+            np.minimum(first, second) * self.agents + np.maximum(first, second), return_inverse=True
         )
-        return keys, counts
+        counts = np.concatenate([known.met * (self.seats - 1), np.ones(len(flying[0]))])
+        return keys, np.bincount(where, counts, len(keys)).astype(np.float64)
 
     def picks(self, agents: Ints, why: str | Sequence[str], value: Reals, fair: bool | Flags) -> list[Pick]:
         """Line-ups as picks, with the numbers that are the same for every rule."""
@@ -159,31 +164,50 @@ def look(
     cost_s: npt.ArrayLike | None = None,
     active: npt.ArrayLike | None = None,
     seats: int = 2,
-    ratings: glicko2.Ratings | None = None,
-    evidence: Evidence | None = None,
-    separation: Separation | None = None,
     alpha: float = ALPHA,
     margin_elo: float = MARGIN_ELO,
 ) -> Snapshot:
-    """The state of a ladder. What is not given is made from the comparisons; a caller that keeps ratings, evidence or
-    verdicts up to date saves that time."""
-    n = comparisons.agents
+    """The state of a ladder, from its log."""
+    n, evidence = comparisons.agents, gather(comparisons)
+    return snapshot_of(
+        evidence,
+        glicko2.fold(glicko2.start(n), comparisons),
+        separate(evidence, alpha, margin_elo) if n <= DENSE_LIMIT else None,
+        in_flight=in_flight,
+        cost_s=cost_s,
+        active=active,
+        seats=seats,
+        alpha=alpha,
+        margin_elo=margin_elo,
+    )
+
+
+def snapshot_of(
+    evidence: Evidence,
+    ratings: glicko2.Ratings,
+    separation: Separation | None,
+    *,
+    in_flight: Sequence[Sequence[int]] | Ints = (),
+    cost_s: npt.ArrayLike | None = None,
+    active: npt.ArrayLike | None = None,
+    seats: int = 2,
+    alpha: float = ALPHA,
+    margin_elo: float = MARGIN_ELO,
+) -> Snapshot:
+    """The same, for callers who keep evidence, ratings and verdicts up to date."""
+    if seats < 2:
+        raise UserError(f"A match to be paired has at least 2 seats, not {seats}.")
+    n = len(ratings.rating)
     flying = np.asarray(in_flight, dtype=np.int64).reshape(-1, seats)
     cost = np.ones(n) if cost_s is None else np.asarray(cost_s, dtype=np.float64)
     who = np.arange(n) if active is None else np.unique(np.asarray(active, dtype=np.int64))
-    if seats < 2:
-        raise UserError(f"A match to be paired has at least 2 seats, not {seats}.")
     if len(cost) != n or not np.all((cost > 0) & np.isfinite(cost)):
         raise UserError("Every agent's cost must be a number of seconds above 0.")
     for name, ids in (("active agent", who), ("agent in flight", flying.ravel())):
         if len(ids) and not (ids.min() >= 0 and ids.max() < n):
             raise UserError(f"Every {name} must be one of 0 to {n - 1}.")
-    ratings = glicko2.fold(glicko2.start(n), comparisons) if ratings is None else ratings
-    evidence = gather(comparisons) if evidence is None else evidence
-    if separation is None and n <= DENSE_LIMIT:
-        separation = separate(evidence, alpha, margin_elo)
     rating, deviation = ratings.rating, ratings.deviation
-    return Snapshot(comparisons, flying, cost, who, seats, rating, deviation, evidence, separation, alpha, margin_elo)
+    return Snapshot(flying, cost, who, seats, rating, deviation, evidence, separation, alpha, margin_elo)
 
 
 Rule = Callable[[Snapshot, int, np.random.Generator], list[Pick]]
