@@ -183,7 +183,7 @@ def _started(agents: int, start: npt.ArrayLike | None) -> Reals:
     theta = np.zeros(agents)
     if start is not None:
         given = np.asarray(start, dtype=np.float64)[:agents]
-        theta[: len(given)] = np.where(np.isfinite(given), given, 0.0)
+        theta[: len(given)] = given
     return theta
 
 
@@ -245,9 +245,9 @@ def _distances(points: Reals, i: npt.ArrayLike, j: npt.ArrayLike) -> Reals:
 
 
 def _centred(covariance: Reals) -> Reals:
-    """The variances of what is left when the mean of all is taken away."""
-    means = covariance.mean(axis=1)
-    return np.maximum(np.diagonal(covariance) - 2 * means + means.mean(), 0.0)
+    """The variances of what is left when the mean of all is taken away. Comparisons say nothing of that mean, so that every
+    agent's covariance with it is the same: the prior's."""
+    return np.maximum(np.diagonal(covariance) - covariance[0].mean(), 0.0)
 
 
 @dataclass(eq=False)
