@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO, Fit, fit
-from rung.scheduler.comparisons import Comparisons, Ints, Reals, compare, only
+from rung.scheduler.comparisons import Comparisons, Flags, Ints, Reals, compare, only
 
 EXPECTED_ELO = 100.0
 """Width of the mixture of alternatives. A narrow one also keeps the pooled bet closed until a difference is known to about
@@ -222,6 +222,12 @@ def intervals(
     return low / ELO, high / ELO
 
 
+def refuted(pairs: Pairs, differences: Reals, alpha: float = 0.05) -> Flags:
+    """For each pair whether it is refuted that the true difference, in nats, is this one: whether it is outside the interval
+    at `alpha`."""
+    return _refuted(*pairs, differences, log(1 / alpha))
+
+
 def strongest(pairs: Pairs, margin: float) -> Reals:
     """For each pair the logarithm of the strongest evidence for any verdict."""
     return _strongest(*pairs, margin)
@@ -235,6 +241,19 @@ def _strongest(difference: Reals, variance: Reals, wins: Reals, draws: Reals, lo
         d, v, w, drawn, lost = difference[e], variance[e], wins[e], draws[e], losses[e]
         better = max(log_better(d, v, w, drawn, lost, 0.0, even), log_better(-d, v, lost, drawn, w, 0.0, even))
         found[e] = max(better, log_equal(d, v, w, drawn, lost, margin, below))
+    return found
+
+
+@entry
+def _refuted(
+    difference: Reals, variance: Reals, wins: Reals, draws: Reals, losses: Reals, true: Reals, needed: float
+) -> Flags:
+    found = np.empty(len(difference), dtype=np.bool_)
+    for e in range(len(found)):
+        d, v, w, drawn, lost = difference[e], variance[e], wins[e], draws[e], losses[e]
+        above = log_better(d, v, w, drawn, lost, true[e], bets_at(true[e]))
+        below = log_better(-d, v, lost, drawn, w, -true[e], bets_at(-true[e]))
+        found[e] = max(above, below) >= needed
     return found
 
 

@@ -29,8 +29,9 @@ from rung.scheduler.evidence import expected_scores
 from rung.scheduler.pairing.lineups import ALL_PAIRS_UP_TO, candidates, seat_more
 from rung.scheduler.pairing.snapshot import Pick, Snapshot
 
-EXPLORATION = 0.02
-"""Share of matches in which whoever played least meets a random opponent from whom it is not separated yet."""
+EXPLORATION = 0.05
+"""Share of matches in which a random agent meets a random one of those it is not settled from, so that nobody waits for ever
+because others are cheaper to settle."""
 DIMENSIONS = 32
 """Of the projection that stands for the matrix in a large pool."""
 _SLACK = 2.0
@@ -85,7 +86,7 @@ def gain(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
     field = snapshot.gain_field
     if not len(field.first):
         return []
-    explored = _explore(snapshot, field, int(source.binomial(k, EXPLORATION)), source)
+    explored = _explore(field, int(source.binomial(k, EXPLORATION)), source)
     flying = np.concatenate([np.stack(snapshot.pairs_in_flight, axis=1), explored])
     cost = snapshot.cost_s[field.first] + snapshot.cost_s[field.second]
     price = (1 + _TIE * source.random(len(cost))) / cost
@@ -112,17 +113,12 @@ def gain(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
     return snapshot.picks(seat_more(snapshot, pairs, wanted, source), whys, values, fair=True)
 
 
-def _explore(snapshot: Snapshot, field: Field, k: int, source: np.random.Generator) -> Ints:
-    """Whoever played least of those not settled, each with a random one of those it is not settled from."""
-    games, pairs = snapshot.games.copy(), []
-    open_agents = np.unique(np.concatenate([field.first, field.second]))
-    for _ in range(k):
-        least = open_agents[games[open_agents] == games[open_agents].min()]
-        own = int(least[source.integers(len(least))])
+def _explore(field: Field, k: int, source: np.random.Generator) -> Ints:
+    """Random agents of those not settled, each with a random one of those it is not settled from."""
+    agents, pairs = np.unique(np.concatenate([field.first, field.second])), []
+    for own in agents[source.integers(len(agents), size=k)].tolist():
         others = np.concatenate([field.second[field.first == own], field.first[field.second == own]])
-        other = int(others[source.integers(len(others))])
-        games[[own, other]] += 1
-        pairs.append((own, other))
+        pairs.append((own, int(others[source.integers(len(others))])))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
