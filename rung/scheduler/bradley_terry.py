@@ -195,8 +195,8 @@ def _dispersion(theta: Reals, pairs: _Pairs) -> float:
     """
     p = 1 / (1 + np.exp(theta[pairs.high] - theta[pairs.low]))
     prior = (DECIDED_MATCHES + len(theta)) / 4
-    expected = float(pairs.total @ (p * (1 - p))) + prior
-    misfit = float((pairs.won - pairs.total * p) @ (1 - 2 * p))
+    expected = float((pairs.total * p * (1 - p)).sum()) + prior
+    misfit = float(((pairs.won - pairs.total * p) * (1 - 2 * p)).sum())
     return min(1.0, (expected - float(pairs.drawn.sum()) + max(0.0, misfit)) / expected)
 
 
@@ -218,7 +218,7 @@ def _mode(agents: int, pairs: _Pairs, prior: float, theta: Reals, dense_solve: i
     value = slopes(theta)
     for _ in range(_NEWTON_STEPS):
         step = Information(agents, pairs.low, pairs.high, weight, prior).solve(gradient, dense_solve)
-        before, rise = value - _ROUNDING * abs(value), _LEAST_RISE * (gradient @ step)
+        before, rise = value - _ROUNDING * abs(value), _LEAST_RISE * (gradient * step).sum()
         for _ in range(_HALVINGS):
             if (value := slopes(theta + step)) >= before + rise:
                 break

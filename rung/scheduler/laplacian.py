@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rung.jit import entry
+from rung.scheduler import cholesky
 from rung.scheduler.comparisons import Ints, Reals
 
 Bits = npt.NDArray[np.uint64]
@@ -27,7 +28,6 @@ _EMBEDDING_TOLERANCE = 1e-5
 _STEPS = 2000
 _COLUMNS = 8
 """Solved together: eight doubles are one line of the cache."""
-_TILE = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +50,7 @@ class Information:
 
     def inverse(self) -> Reals:
         """The posterior covariance."""
-        from scipy.linalg.lapack import dpotri
-
-        if self.agents == 0:
-            return np.zeros((0, 0))
-        found, failed = dpotri(self._factor(), lower=1, overwrite_c=1)
-        assert not failed
-        # LAPACK's lower triangle by columns is numpy's upper triangle by rows.
-        covariance: Reals = found.T
-        _mirror(covariance)
-        return covariance
+        return cholesky.inverse(self._factor()) if self.agents else np.zeros((0, 0))
 
     def solve(self, right: Reals, dense_limit: int = DENSE_SOLVE) -> Reals:
         """The x with precision · x = `right`."""
@@ -69,11 +60,17 @@ class Information:
             found, done = _conjugate_gradients(*self._arrays, right[:, None], SOLVE_TOLERANCE, _STEPS)
             if done or self.agents > DENSE_LIMIT:
                 return np.ascontiguousarray(found[:, 0])
-        from scipy.linalg.lapack import dpotrs
+        return cholesky.solve(self._factor(), right)
 
-        solution, failed = dpotrs(self._factor(), right, lower=1)
-        assert not failed
-        return np.asarray(solution)
+    def solve_columns(self, right: Reals) -> Reals:
+        """The X with precision · X = `right`, to the accuracy of an embedding."""
+        found = np.empty_like(right)
+        for column in range(0, right.shape[1], _COLUMNS):
+            block = np.ascontiguousarray(right[:, column : column + _COLUMNS])
+            found[:, column : column + _COLUMNS] = _conjugate_gradients(
+                *self._arrays, block, _EMBEDDING_TOLERANCE, _STEPS
+            )[0]
+        return found
 
     def embedding(self, k: int, seed: int) -> Reals:
         """Points Z, one row an agent, with E |Z_i - Z_j|² = Var(theta_i - theta_j) and a relative error with a standard
@@ -100,15 +97,10 @@ class Information:
 
     def _factor(self) -> Reals:
         """The Cholesky factor, in the lower triangle."""
-        from scipy.linalg.lapack import dpotrf
-
         matrix = np.zeros((self.agents, self.agents), order="F")
         matrix[self.second, self.first] = -self.weight
         np.fill_diagonal(matrix, self.diagonal)
-        factor, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
-        if failed:
-            raise ArithmeticError("These comparisons weigh too differently to be solved for.")
-        return np.asarray(factor)
+        return cholesky.factor(matrix)
 
 
 @entry
@@ -170,14 +162,3 @@ def _spread(first: Ints, second: Ints, weight: Reals, prior: float, signs: Bits,
     for i in range(len(right)):
         for c in range(right.shape[1]):
             right[i, c] += root if (signs[pairs + i] >> np.uint64(c)) & np.uint64(1) else -root
-
-
-@entry
-def _mirror(matrix: Reals) -> None:
-    """Copy the upper triangle onto the lower one, tile by tile."""
-    n = len(matrix)
-    for top in range(0, n, _TILE):
-        for left in range(0, top + 1, _TILE):
-            for i in range(top, min(top + _TILE, n)):
-                for j in range(left, min(left + _TILE, i)):
-                    matrix[i, j] = matrix[j, i]
