@@ -264,6 +264,12 @@ def test_the_covariance_is_the_inverse_of_the_information(agents: int) -> None:
     assert np.allclose(found.covariance, np.linalg.inv(precision), rtol=1e-9, atol=1e-12)
 
 
+def test_columns_are_solved_for_together() -> None:
+    told = fit(pool(40, 400)).information
+    right = np.random.default_rng(1).normal(size=(40, 11))
+    assert np.allclose(told.solve_columns(right), told.inverse() @ right, atol=1e-4)
+
+
 # --- never NaN -----------------------------------------------------------------------------------------------------------
 
 
