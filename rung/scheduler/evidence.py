@@ -81,12 +81,14 @@ def _by_pair(agents: int, rows: Records) -> Records:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """All that verdicts rest on."""
+    """What is known from a log."""
 
     pooled: Fit
-    """Of the fair comparisons."""
+    """Of the fair comparisons: what verdicts rest on."""
     records: Records
-    """Of all."""
+    """Of all comparisons."""
+    joint: Fit
+    """Of all comparisons: the best guess at every rating, to be shown and to be played by."""
 
 
 def gather(comparisons: Comparisons, start: npt.ArrayLike | None = None) -> Evidence:
@@ -97,12 +99,18 @@ def gather(comparisons: Comparisons, start: npt.ArrayLike | None = None) -> Evid
 
 
 def weigh(agents: int, every: Records, fair: Records, start: npt.ArrayLike | None = None) -> Evidence:
-    """The evidence in what pairs did, and in what of it was fair: for callers who keep these up to date."""
-    first, second = np.tile(fair.low, 3), np.tile(fair.high, 3)
-    score = np.repeat([1.0, 0.5, 0.0], len(fair.low))
-    weight = np.concatenate([fair.wins, fair.draws, fair.losses])
+    """The evidence in what pairs did, and in what of it was fair: for callers who keep these up to date. Where all was fair,
+    that is one and the same object."""
+    pooled = _fit(agents, fair, start)
+    return Evidence(pooled, every, pooled if every is fair else _fit(agents, every, start))
+
+
+def _fit(agents: int, known: Records, start: npt.ArrayLike | None) -> Fit:
+    first, second = np.tile(known.low, 3), np.tile(known.high, 3)
+    score = np.repeat([1.0, 0.5, 0.0], len(known.low))
+    weight = np.concatenate([known.wins, known.draws, known.losses])
     there = weight > 0
-    return Evidence(fit(compare(agents, first[there], second[there], score[there], weight[there]), start=start), every)
+    return fit(compare(agents, first[there], second[there], score[there], weight[there]), start=start)
 
 
 @jit

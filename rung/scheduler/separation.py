@@ -115,7 +115,7 @@ def separate(evidence: Evidence, alpha: float = ALPHA, margin_elo: float = MARGI
     Evidence of U/α settles a pair, with U the number of pairs not settled yet (Holm 1979: a pair that is settled cannot be
     settled wrongly any more, so it takes no part of α). What follows from two verdicts, a over b and b over c, is a verdict.
     """
-    _check(alpha, margin_elo)
+    check(alpha, margin_elo)
     theta = evidence.pooled.theta
     if len(theta) > DENSE_LIMIT:
         raise UserError(f"Verdicts on all pairs are made for at most {DENSE_LIMIT} agents, not {len(theta)}.")
@@ -157,7 +157,8 @@ def adjusted_p(evidence: Evidence, margin_elo: float = MARGIN_ELO) -> Reals:
     return np.exp(np.minimum(own, 0.0))
 
 
-def _check(alpha: float, margin_elo: float) -> None:
+def check(alpha: float, margin_elo: float) -> None:
+    """Refuse what cannot be meant."""
     if not 0 < alpha < 1:
         raise UserError(f"alpha must be between 0 and 1, not {alpha}.")
     if not 0 <= margin_elo < np.inf:

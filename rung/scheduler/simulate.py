@@ -118,6 +118,7 @@ class _Ladder:
         self.plan, self.world, self.run = plan, world, Run(plan)
         self.luck = np.random.Generator(np.random.PCG64([plan.seed, 1]))
         self.counts, self.fair = np.zeros((3, n, n)), np.zeros((3, n, n))
+        self.all_fair = True
         self.ratings = glicko2.start(n)
         self.first, self.second = np.triu_indices(n, 1)
         self.true = world.differences()[self.first, self.second]
@@ -186,6 +187,7 @@ class _Ladder:
         low, high = pairs.min(axis=1), pairs.max(axis=1)
         kind = np.round(2 - 2 * np.where(pairs[:, 0] == low, scores, 1 - scores)).astype(np.int64)
         np.add.at(self.counts, (kind, low, high), 1.0)
+        self.all_fair &= bool(fair.all())
         np.add.at(self.fair, (kind, low, high), fair.astype(np.float64))
         rows = compare(self.world.agents, pairs[:, 0], pairs[:, 1], scores)
         self.ratings = glicko2.fold(self.ratings, rows)
@@ -195,8 +197,10 @@ class _Ladder:
         np.add.at(self.games, pairs.ravel(), 1.0)
 
     def _believe(self) -> tuple[Evidence, Separation]:
-        start = self.evidence.pooled.theta if self.run.matches else None
-        evidence = weigh(self.world.agents, _records(self.counts), _records(self.fair), start)
+        start = self.evidence.joint.theta if self.run.matches else None
+        every = _records(self.counts)
+        fair = every if self.all_fair else _records(self.fair)
+        evidence = weigh(self.world.agents, every, fair, start)
         return evidence, separate(evidence, self.plan.alpha, self.plan.margin_elo)
 
     def _look(self) -> None:
@@ -219,9 +223,9 @@ class _Ladder:
         run.waited = max(run.waited, float((run.matches - self.played_at).max()) / self.world.agents)
         if self.checkpoints and run.matches >= self.checkpoints[0]:
             self.checkpoints = [later for later in self.checkpoints if later > run.matches]
-            run.tau.append((run.matches, kendall(self.evidence.pooled.theta, self.world.elo)))
+            run.tau.append((run.matches, kendall(self.evidence.joint.theta, self.world.elo)))
         if self.newest >= 0 and run.newcomer is None and run.matches > self.joined_at:
-            deviation = float(self.evidence.pooled.deviation()[self.newest])
+            deviation = float(self.evidence.joint.deviation()[self.newest])
             if deviation <= KNOWN_ELO:
                 run.newcomer = int(self.games[self.newest]), run.matches - self.joined_at
 

@@ -95,8 +95,8 @@ WORLDS: dict[str, tuple[str, Maker]] = {
         lambda n, source: World(_normal(n, source), seat_elo=100.0),
     ),
     "costs": (
-        "normal, and agents take from 0.1 to 10 seconds a match",
-        lambda n, source: World(_normal(n, source), cost_s=10 ** source.uniform(-1.0, 1.0, n)),
+        "normal, and agents take from 0.01 to 10 seconds a match",
+        lambda n, source: World(_normal(n, source), cost_s=10 ** source.uniform(-2.0, 1.0, n)),
     ),
     "cycle": ("three kinds, each of which beats the next", _cycle),
     "draws": (

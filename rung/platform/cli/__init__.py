@@ -16,6 +16,7 @@ from rung.errors import UserError
 from rung.platform.cli.catalogue import agents, games
 from rung.platform.cli.play import play
 from rung.platform.cli.replay import replay
+from rung.platform.cli.simulate import simulate
 
 USER_ERROR, INTERRUPTED = 2, 130
 _ASKS_FOR_COMPLETIONS = "_RUNG_COMPLETE"
@@ -26,6 +27,7 @@ app.command()(games)
 app.command()(agents)
 app.command()(play)
 app.command()(replay)
+app.command()(simulate)
 
 
 def _version(wanted: bool) -> None:

@@ -54,6 +54,8 @@ class Field(NamedTuple):
     points: Reals
     """A point for each agent: gains are squared distances times information. In a small pool it is instead the matrix C L C,
     with C the covariance and L the Laplacian of the pairs' weights."""
+    apart: Reals
+    """In a large pool, the squared distance of each pair."""
 
 
 def field_of(snapshot: Snapshot) -> Field:
@@ -69,7 +71,7 @@ def field_of(snapshot: Snapshot) -> Field:
     weight = count / variance * np.minimum(1.0, enough / variance)
     share = expected_scores(difference)
     information = share * (1 - share) / snapshot.evidence.pooled.dispersion
-    made = Field(first, second, information, variance, np.zeros((0, 0)), np.zeros((0, 0)))
+    made = Field(first, second, information, variance, np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
     if len(snapshot.active) <= ALL_PAIRS_UP_TO and snapshot.separation is not None:
         covariance = snapshot.evidence.pooled.covariance
         laplacian = np.zeros_like(covariance)
@@ -78,7 +80,8 @@ def field_of(snapshot: Snapshot) -> Field:
     right = np.zeros((snapshot.agents, DIMENSIONS))
     signs = source.integers(0, 2, size=(len(first), DIMENSIONS))
     _add_signed(right, first, second, np.sqrt(weight / DIMENSIONS), signs)
-    return made._replace(points=snapshot.evidence.pooled.information.solve_columns(right))
+    points = snapshot.evidence.pooled.information.solve_columns(right)
+    return made._replace(points=points, apart=_squared_distances(points, first, second))
 
 
 def gain(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
@@ -152,6 +155,15 @@ def _add_signed(right: Reals, first: Ints, second: Ints, size: Reals, signs: Int
 
 
 @entry
+def _squared_distances(points: Reals, first: Ints, second: Ints) -> Reals:
+    found = np.zeros(len(first))
+    for e in range(len(first)):
+        for c in range(points.shape[1]):
+            found[e] += (points[first[e], c] - points[second[e], c]) ** 2
+    return found
+
+
+@entry
 def _choose(
     covariance: Reals,
     matrix: Reals,
@@ -213,13 +225,12 @@ def _choose_among_many(
     pairs = len(field.first)
     full, worth = np.empty(pairs), np.empty(pairs)
     for e in range(pairs):
-        i, j, h = field.first[e], field.second[e], field.information[e]
-        apart = 0.0
-        for c in range(field.points.shape[1]):
-            apart += (field.points[i, c] - field.points[j, c]) ** 2
-        full[e] = h * apart / (1 + h * field.variance[e]) * price[e]
+        h = field.information[e]
+        full[e] = h * field.apart[e] / (1 + h * field.variance[e]) * price[e]
         worth[e] = _left(full[e], field, more, e)
-    heap = np.argsort(-worth)
+    heap = np.arange(pairs)
+    for place in range(pairs // 2 - 1, -1, -1):
+        _sink(heap, worth, place)
     for at in range(len(chosen)):
         while True:
             e = heap[0]
@@ -227,7 +238,7 @@ def _choose_among_many(
             if now >= worth[e] * (1 - 1e-12):
                 break
             worth[e] = now
-            _sink(heap, worth)
+            _sink(heap, worth, 0)
         chosen[at], value[at] = e, now
         more[field.first[e]] += field.information[e] / 2
         more[field.second[e]] += field.information[e] / 2
@@ -240,9 +251,9 @@ def _left(full: float, field: Field, more: Reals, e: int) -> float:
 
 
 @jit
-def _sink(heap: Ints, worth: Reals) -> None:
-    """Put the first of the heap where it belongs."""
-    at, e = 0, heap[0]
+def _sink(heap: Ints, worth: Reals, at: int) -> None:
+    """Put what stands at this place of the heap where it belongs below."""
+    e = heap[at]
     while True:
         child = 2 * at + 1
         if child >= len(heap):

@@ -147,9 +147,10 @@ class Snapshot:
     def picks(self, agents: Ints, why: str | Sequence[str], value: Reals, fair: bool | Flags) -> list[Pick]:
         """Line-ups as picks, with the numbers that are the same for every rule."""
         first, second = agents[:, 0], agents[:, 1]
-        theta = self.evidence.pooled.theta
-        expected = expected_scores(theta[first] - theta[second])
-        deviation = np.sqrt(self.variance(first, second)) / ELO
+        joint = self.evidence.joint
+        expected = expected_scores(joint.theta[first] - joint.theta[second])
+        variance = joint.contrast_variance(first, second) if self.separation else self.variance(first, second)
+        deviation = np.sqrt(variance) / ELO
         cost = self.cost_s[agents].sum(axis=1)
         whys = [why] * len(agents) if isinstance(why, str) else why
         fairs = np.broadcast_to(fair, len(agents))
