@@ -7,23 +7,19 @@ machine inverts at half the speed, a busy one at no less, and any number of core
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rung.jit import entry
 from rung.scheduler.comparisons import Reals
 
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
+
 _TILE = 64
-
-
-class _Threads(NamedTuple):
-    get: Callable[[], int]
-    set: Callable[[int], None]
 
 
 def factor(matrix: Reals) -> Reals:
@@ -60,29 +56,16 @@ def inverse(factored: Reals) -> Reals:
     return full
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = _threads()
-    before = threads.get()
-    threads.set(1)
-    try:
-        yield
-    finally:
-        threads.set(before)
+def _one_thread() -> AbstractContextManager[object]:
+    return _threads().limit(limits=1, user_api="blas")
 
 
 @cache
-def _threads() -> _Threads:
-    """How many threads the OpenBLAS beneath SciPy may take. Another library beneath it keeps its own number."""
-    import scipy.linalg.lapack
+def _threads() -> ThreadpoolController:
+    import scipy.linalg.lapack  # noqa: F401 - the controller finds what is loaded
+    from threadpoolctl import ThreadpoolController
 
-    library = ctypes.CDLL(scipy.linalg.lapack._flapack.__file__)
-    for pattern in ("scipy_openblas_{}_num_threads", "openblas_{}_num_threads"):
-        for suffix in ("", "64_"):
-            names = [pattern.format(verb) + suffix for verb in ("get", "set")]
-            if all(hasattr(library, name) for name in names):
-                return _Threads(*(getattr(library, name) for name in names))
-    return _Threads(lambda: 1, lambda number: None)
+    return ThreadpoolController()
 
 
 @entry
