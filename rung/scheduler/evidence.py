@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rung.errors import UserError
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO, Fit, fit
 from rung.scheduler.comparisons import Comparisons, Flags, Ints, Reals, compare, only
@@ -37,6 +38,8 @@ STAKES = 0.03 * (0.95 / 0.03) ** np.linspace(0, 1, 10)
 """What share of its capital each direct bet puts up, one for each size of difference that may turn out to be there."""
 _NOTHING = -np.inf
 _BISECTIONS = 50
+_FARTHEST = 700.0
+"""Nats: odds beyond this are out of the reach of double precision."""
 
 
 class Records(NamedTuple):
@@ -116,7 +119,7 @@ def _fit(agents: int, known: Records, start: npt.ArrayLike | None) -> Fit:
 @jit
 def bets_at(difference: float) -> Reals:
     """For each size of bet that the true difference is larger: what a win, a draw and a loss do to its logarithm."""
-    share = share_of(difference)
+    share = share_of(max(difference, -_FARTHEST))
     found = np.empty((len(STAKES), 3))
     for k in range(len(STAKES)):
         found[k, 0] = np.log1p(STAKES[k] * (1 - share) / share)
@@ -192,9 +195,11 @@ class Pairs(NamedTuple):
 
 
 def about(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, variance: Reals | None = None) -> Pairs:
-    """What is known of these pairs of different agents; the variance of their differences may be known already."""
+    """What is known of these pairs; the variance of their differences may be known already."""
     i, j = (np.atleast_1d(np.asarray(side, dtype=np.int64)) for side in np.broadcast_arrays(first, second))
     theta, met = evidence.pooled.theta, evidence.records
+    if len(i) and not (min(i.min(), j.min()) >= 0 and max(i.max(), j.max()) < len(theta)):
+        raise UserError(f"Every agent must be one of 0 to {len(theta) - 1}.")
     keys, wanted = met.low * len(theta) + met.high, np.minimum(i, j) * len(theta) + np.maximum(i, j)
     where = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
     known = keys[where] == wanted if len(keys) else np.zeros(len(i), dtype=np.bool_)
@@ -223,8 +228,9 @@ def intervals(
     evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, alpha: float = 0.05
 ) -> tuple[Reals, Reals]:
     """Bounds, in Elo points, of rating differences, the first less the second: whenever and however often one looks, a pair's
-    true difference is within its bounds all the time, but for one pair in 1/α. Infinite where nothing is known."""
-    pairs, needed = about(evidence, first, second), log(1 / alpha)
+    true difference is within its bounds all the time, but for one pair in 1/α. Where nothing is known, the prior alone keeps
+    them finite: some ten of its deviations wide."""
+    pairs, needed = about(evidence, first, second), needed_at(alpha)
     low = _lower_bounds(*pairs, needed)
     high = -_lower_bounds(-pairs.difference, pairs.variance, pairs.losses, pairs.draws, pairs.wins, needed)
     return low / ELO, high / ELO
@@ -233,7 +239,14 @@ def intervals(
 def refuted(pairs: Pairs, differences: Reals, alpha: float = 0.05) -> Flags:
     """For each pair whether it is refuted that the true difference, in nats, is this one: whether it is outside the interval
     at `alpha`."""
-    return _refuted(*pairs, differences, log(1 / alpha))
+    return _refuted(*pairs, differences, needed_at(alpha))
+
+
+def needed_at(alpha: float) -> float:
+    """The logarithm of the evidence that refutes a hypothesis at this level."""
+    if not 0 < alpha < 1:
+        raise UserError(f"alpha must be between 0 and 1, not {alpha}.")
+    return log(1 / alpha)
 
 
 def strongest(pairs: Pairs, margin: float) -> Reals:
@@ -281,13 +294,18 @@ def _lower_bounds(difference: Reals, variance: Reals, wins: Reals, draws: Reals,
     """The largest reference that each first agent is still surely better than; the evidence falls as the reference rises."""
     found = np.empty(len(difference))
     for e in range(len(found)):
-        width = (EXPECTED_ELO * ELO) ** 2
-        spread = variance[e] + width
-        pooled_bound = difference[e] - np.sqrt(
-            2 * variance[e] * spread / width * (needed - POOLED_SHARE + 0.5 * np.log1p(width / variance[e]))
-        )
+        pooled_bound = difference[e] - _pooled_reach(variance[e], needed - POOLED_SHARE)
         found[e] = max(pooled_bound, _direct_bound(wins[e], draws[e], losses[e], needed - DIRECT_SHARE))
     return found
+
+
+@jit
+def _pooled_reach(variance: float, needed: float) -> float:
+    """The distance at which the pooled bet pays: none of an agent to itself."""
+    if variance == 0.0:
+        return 0.0
+    width = (EXPECTED_ELO * ELO) ** 2
+    return np.sqrt(2 * variance * (variance + width) / width * (needed + 0.5 * np.log1p(width / variance)))
 
 
 @jit
