@@ -39,12 +39,10 @@ def first_probability(found: Fit, seed: int = 0) -> Reals:
 
 
 def _draws(found: Fit, agents: Ints, source: np.random.Generator) -> Reals:
-    if len(found.theta) > DENSE_LIMIT:
-        points = found.embedding()[agents]
-        return np.asarray(found.theta[agents] + source.standard_normal((_DRAWS, points.shape[1])) @ points.T)
-    factor = np.linalg.cholesky(found.covariance[np.ix_(agents, agents)])
+    many = len(found.theta) > DENSE_LIMIT
+    factor = found.embedding()[agents] if many else np.linalg.cholesky(found.covariance[np.ix_(agents, agents)])
     count = max(1000, min(_DRAWS, 20_000_000 // len(agents)))
-    return np.asarray(found.theta[agents] + source.standard_normal((count, len(agents))) @ factor.T)
+    return np.asarray(found.theta[agents] + source.standard_normal((count, factor.shape[1])) @ factor.T)
 
 
 def matches_to_verdict(
