@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rung.scheduler.comparisons import Ints, Reals
@@ -20,9 +22,12 @@ def random(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick
 
 def draw_lines(snapshot: Snapshot, k: int, source: np.random.Generator) -> Ints:
     """Random line-ups of different active agents."""
-    places = source.integers(len(snapshot.active), size=(k, snapshot.seats))
-    while len(clash := np.flatnonzero((np.diff(np.sort(places, axis=1), axis=1) == 0).any(axis=1))):
-        places[clash] = source.integers(len(snapshot.active), size=(len(clash), snapshot.seats))
+    places = np.empty((k, snapshot.seats), dtype=np.int64)
+    for seat in range(snapshot.seats):
+        # The place among those still free: each of those taken, in ascending order, moves it on.
+        places[:, seat] = source.integers(len(snapshot.active) - seat, size=k)
+        for taken in np.sort(places[:, :seat], axis=1).T:
+            places[:, seat] += places[:, seat] >= taken
     return snapshot.active[places]
 
 
@@ -68,16 +73,17 @@ def _by_circle(snapshot: Snapshot, k: int) -> tuple[Ints, Reals]:
 
 def swiss(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
     """Round by round, everybody meets somebody next to it in rating that it met least."""
-    pairs: list[tuple[int, int]] = []
-    while len(pairs) < k:
-        pairs += _swiss_round(snapshot, source)
-    lines = np.array(pairs[:k], dtype=np.int64)
 
     def wanted(first: Ints, second: Ints) -> Reals:
         return -np.abs(snapshot.rating[first] - snapshot.rating[second])
 
+    now, lines = snapshot, np.zeros((0, snapshot.seats), dtype=np.int64)
+    while len(lines) < k:
+        pairs = np.array(_swiss_round(now, source)[: k - len(lines)], dtype=np.int64)
+        lines = np.concatenate([lines, seat_more(snapshot, pairs, wanted, source)])
+        now = replace(snapshot, in_flight=np.concatenate([snapshot.in_flight, lines]))
     gap = np.abs(snapshot.rating[lines[:, 0]] - snapshot.rating[lines[:, 1]])
-    return snapshot.picks(seat_more(snapshot, lines, wanted, source), "next in rating", gap, fair=False)
+    return snapshot.picks(lines, "next in rating", gap, fair=False)
 
 
 def _swiss_round(snapshot: Snapshot, source: np.random.Generator) -> list[tuple[int, int]]:

@@ -28,13 +28,15 @@ def z(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
 
     The closest pair is not always taken: that would play equal agents for ever.
     """
-    from scipy.special import ndtr
+    from scipy.special import log_ndtr, ndtr
 
     first, second, count = candidates(snapshot, source)
     spread = np.hypot(snapshot.deviation[first], snapshot.deviation[second])
-    weak = ndtr(-np.abs(snapshot.rating[first] - snapshot.rating[second]) / spread)
+    # Relative to the weakest evidence there is: beyond 38 deviations p itself is zero.
+    log_weak = log_ndtr(-np.abs(snapshot.rating[first] - snapshot.rating[second]) / spread)
+    weak = np.exp(log_weak - log_weak.max()) * count
     early, lines = _early(snapshot, k, source)
-    chosen = source.choice(len(first), k, p=weak * count / (weak * count).sum())
+    chosen = source.choice(len(first), k, p=weak / weak.sum())
     lines[~early, 0], lines[~early, 1] = first[chosen[~early]], second[chosen[~early]]
 
     def wanted(one: Ints, other: Ints) -> Reals:
@@ -49,12 +51,14 @@ def katago(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick
     in turn; its opponent is drawn by the variance of their outcome."""
     early, lines = _early(snapshot, k, source)
     games, who = snapshot.games.copy(), snapshot.active
+    rated = games - np.bincount(snapshot.in_flight.ravel(), minlength=snapshot.agents)
     upper = snapshot.rating + _UPPER * snapshot.deviation
     aims = source.integers(3, size=k)
     for row in np.flatnonzero(~early).tolist():
         # Each match makes an agent less uncertain: about by the share it adds to those it has.
-        doubt = snapshot.deviation[who] / np.sqrt(1 + games[who] - snapshot.games[who])
-        aim = (doubt, -games[who], upper[who] - (games[who] - snapshot.games[who]) * snapshot.deviation[who])[aims[row]]
+        coming = games[who] - rated[who]
+        doubt = snapshot.deviation[who] / np.sqrt(1 + coming)
+        aim = (doubt, -games[who], upper[who] - coming * snapshot.deviation[who])[aims[row]]
         best = np.flatnonzero(aim >= aim.max() - 1e-9)
         own = int(who[best[source.integers(len(best))]])
         weight = _outcome_variance(snapshot, who, np.full(len(who), own))
