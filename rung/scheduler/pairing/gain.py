@@ -36,6 +36,8 @@ DIMENSIONS = 32
 """Of the projection that stands for the matrix in a large pool."""
 _SLACK = 2.0
 """Evidence, as a logarithm, beyond what is needed: the price of not knowing the difference beforehand."""
+_CLOSEST_ELO = 1.0
+"""No pair is taken to be closer: without a margin, equal agents would have no weight at all."""
 _TIE = 1e-6
 """Gains that differ by less, relatively, are equal, and it is drawn who comes first."""
 
@@ -46,7 +48,7 @@ class Field(NamedTuple):
     first: Ints
     second: Ints
     information: Reals
-    """Of one match."""
+    """Of one match, weighed as it will be among its match's pairs."""
     variance: Reals
     """Of the difference."""
     covariance: Reals
@@ -66,11 +68,10 @@ def field_of(snapshot: Snapshot) -> Field:
     unsettled = snapshot.unsettled(first, second, variance)
     first, second, count, variance = first[unsettled], second[unsettled], count[unsettled], variance[unsettled]
     difference = np.abs(snapshot.evidence.pooled.theta[first] - snapshot.evidence.pooled.theta[second])
-    distance = np.maximum(difference, snapshot.margin_elo * ELO - difference)
+    distance = np.maximum(np.maximum(difference, snapshot.margin_elo * ELO - difference), _CLOSEST_ELO * ELO)
     enough = distance**2 / (2 * (snapshot.needed + _SLACK))
     weight = count / variance * np.minimum(1.0, enough / variance)
-    share = expected_scores(difference)
-    information = share * (1 - share) / snapshot.evidence.pooled.dispersion
+    information = _information(snapshot, first, second)
     made = Field(first, second, information, variance, np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
     if len(snapshot.active) <= ALL_PAIRS_UP_TO and snapshot.separation is not None:
         covariance = snapshot.evidence.pooled.covariance
@@ -91,17 +92,17 @@ def gain(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
         return []
     explored = _explore(field, int(source.binomial(k, EXPLORATION)), source)
     flying = np.concatenate([np.stack(snapshot.pairs_in_flight, axis=1), explored])
+    flying_information = _information(snapshot, *flying.T)
     cost = snapshot.cost_s[field.first] + snapshot.cost_s[field.second]
     price = (1 + _TIE * source.random(len(cost))) / cost
-    chosen = np.empty(k - len(explored), dtype=np.int64)
-    value = np.empty(len(chosen))
+    chosen = np.zeros(k - len(explored), dtype=np.int64)
+    value = np.zeros(len(chosen))
     small = len(field.covariance) > 0
+    covariance, matrix, more = field.covariance.copy(), field.points.copy(), np.zeros(snapshot.agents)
     if small:
-        covariance, matrix = field.covariance.copy(), field.points.copy()
-        information = _information(snapshot, flying)
-        _choose(covariance, matrix, field, price, flying, information, chosen, value)
+        _choose(covariance, matrix, field, price, flying, flying_information, chosen, value)
     else:
-        _choose_among_many(field, price, flying, _information(snapshot, flying), snapshot.agents, chosen, value)
+        _choose_among_many(field, price, flying, flying_information, more, chosen, value)
     pairs = np.concatenate([np.stack([field.first[chosen], field.second[chosen]], axis=1), explored])
 
     def wanted(one: Ints, other: Ints) -> Reals:
@@ -109,11 +110,22 @@ def gain(snapshot: Snapshot, k: int, source: np.random.Generator) -> list[Pick]:
             apart = matrix[one, one] + matrix[other, other] - 2 * matrix[one, other]
         else:
             apart = ((field.points[one] - field.points[other]) ** 2).sum(axis=1)
-        return np.asarray(apart * _information(snapshot, np.stack([one, other], axis=1)) / snapshot.cost_s[one])
+            apart /= (1 + (more[one] + more[other]) * snapshot.variance(one, other)) ** 2
+        return np.asarray(apart * _information(snapshot, one, other) / snapshot.cost_s[one])
+
+    def seated(line: Ints) -> None:
+        """The pairs of a line-up that were not chosen as such."""
+        left, right = np.triu_indices(len(line), 1)
+        others = np.stack([line[left], line[right]], axis=1)[1:]
+        information = _information(snapshot, *others.T)
+        if small:
+            _choose(covariance, matrix, field, price, others, information, chosen[:0], value[:0])
+        else:
+            np.add.at(more, others, information[:, None] / 2)
 
     whys = ["gain"] * len(chosen) + ["exploration"] * len(explored)
     values = np.concatenate([value, np.zeros(len(explored))])
-    return snapshot.picks(seat_more(snapshot, pairs, wanted, source), whys, values, fair=True)
+    return snapshot.picks(seat_more(snapshot, pairs, wanted, source, seated), whys, values, fair=True)
 
 
 def _explore(field: Field, k: int, source: np.random.Generator) -> Ints:
@@ -125,10 +137,10 @@ def _explore(field: Field, k: int, source: np.random.Generator) -> Ints:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _information(snapshot: Snapshot, pairs: Ints) -> Reals:
+def _information(snapshot: Snapshot, first: Ints, second: Ints) -> Reals:
     """Of one match between each of these pairs, weighed as it will be among its match's pairs."""
     theta = snapshot.evidence.pooled.theta
-    share = expected_scores(theta[pairs[:, 0]] - theta[pairs[:, 1]])
+    share = expected_scores(theta[first] - theta[second])
     return np.asarray(share * (1 - share) / snapshot.evidence.pooled.dispersion / (snapshot.seats - 1))
 
 
@@ -212,13 +224,12 @@ def _choose_among_many(
     price: Reals,
     flying: Ints,
     flying_information: Reals,
-    agents: int,
+    more: Reals,
     chosen: Ints,
     value: Reals,
 ) -> None:
     """Greedily, with a heap of what each match was last worth: a choice only lowers that of others, so a match that is still
-    the best when it is weighed again is the best."""
-    more = np.zeros(agents)
+    the best when it is weighed again is the best. `more` is what each agent's chosen matches say, added up."""
     for f in range(len(flying)):
         for side in range(2):
             more[flying[f, side]] += flying_information[f] / 2

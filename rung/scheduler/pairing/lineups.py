@@ -13,11 +13,17 @@ Affinity = Callable[[Ints, Ints], Reals]
 """How much a rule wants each of the first agents to meet the second ones."""
 
 
-def seat_more(snapshot: Snapshot, pairs: Ints, wanted: Affinity, source: np.random.Generator) -> Ints:
+def seat_more(
+    snapshot: Snapshot,
+    pairs: Ints,
+    wanted: Affinity,
+    source: np.random.Generator,
+    seated: Callable[[Ints], None] | None = None,
+) -> Ints:
     """Fill each pair up to the game's seats: each seat gets the agent that the rule most wants to meet those already there;
-    among equals it is drawn."""
+    among equals it is drawn. Each line-up is `seated` before the next is filled, so that the rule can want something else."""
     missing = snapshot.seats - 2
-    if missing == 0 or not len(pairs):
+    if missing == 0:
         return pairs
     lines = []
     for first, second in pairs.tolist():
@@ -28,7 +34,9 @@ def seat_more(snapshot: Snapshot, pairs: Ints, wanted: Affinity, source: np.rand
             best = np.flatnonzero(total >= total.max() - 1e-12)
             line.append(int(free[best[source.integers(len(best))]]))
         lines.append(line)
-    return np.array(lines, dtype=np.int64)
+        if seated is not None:
+            seated(np.array(line))
+    return np.array(lines, dtype=np.int64).reshape(-1, snapshot.seats)
 
 
 def candidates(snapshot: Snapshot, source: np.random.Generator) -> tuple[Ints, Ints, Reals]:

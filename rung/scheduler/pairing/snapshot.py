@@ -198,11 +198,13 @@ def snapshot_of(
     """The same, for callers who keep evidence, ratings and verdicts up to date."""
     if seats < 2:
         raise UserError(f"A match to be paired has at least 2 seats, not {seats}.")
+    if any(len(line) != seats for line in in_flight):
+        raise UserError(f"Every match in flight must have {seats} agents.")
     n = len(ratings.rating)
     flying = np.asarray(in_flight, dtype=np.int64).reshape(-1, seats)
     cost = np.ones(n) if cost_s is None else np.asarray(cost_s, dtype=np.float64)
     who = np.arange(n) if active is None else np.unique(np.asarray(active, dtype=np.int64))
-    if len(cost) != n or not np.all((cost > 0) & np.isfinite(cost)):
+    if cost.shape != (n,) or not np.all((cost > 0) & np.isfinite(cost)):
         raise UserError("Every agent's cost must be a number of seconds above 0.")
     for name, ids in (("active agent", who), ("agent in flight", flying.ravel())):
         if len(ids) and not (ids.min() >= 0 and ids.max() < n):
