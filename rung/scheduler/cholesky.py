@@ -26,7 +26,7 @@ def factor(matrix: Reals) -> Reals:
     """The factor, in the lower triangle, of a matrix of which only the lower triangle is read; may write to the matrix."""
     from scipy.linalg.lapack import dpotrf
 
-    with _one_thread():
+    with one_thread():
         found, failed = dpotrf(matrix, lower=1, overwrite_a=1, clean=0)
     if failed:
         raise ArithmeticError("The matrix is not positive definite within double precision.")
@@ -37,7 +37,7 @@ def solve(factored: Reals, right: Reals) -> Reals:
     """The x with matrix · x = `right`."""
     from scipy.linalg.lapack import dpotrs
 
-    with _one_thread():
+    with one_thread():
         found, failed = dpotrs(factored, right, lower=1)
     assert not failed
     return np.asarray(found)
@@ -47,7 +47,7 @@ def inverse(factored: Reals) -> Reals:
     """The inverse of the matrix, in rows; may write to the factor."""
     from scipy.linalg.lapack import dpotri
 
-    with _one_thread():
+    with one_thread():
         found, failed = dpotri(factored, lower=1, overwrite_c=1)
     assert not failed
     # LAPACK's lower triangle by columns is numpy's upper triangle by rows.
@@ -56,7 +56,8 @@ def inverse(factored: Reals) -> Reals:
     return full
 
 
-def _one_thread() -> AbstractContextManager[object]:
+def one_thread() -> AbstractContextManager[object]:
+    """While this lasts, dense algebra takes one thread."""
     return _threads().limit(limits=1, user_api="blas")
 
 

@@ -41,6 +41,6 @@ def test_lapack_keeps_to_one_thread_meanwhile() -> None:
         before = counts()
         if not before or max(before) < 2:
             pytest.skip("no BLAS with threads beneath SciPy")
-        with cholesky._one_thread():
+        with cholesky.one_thread():
             assert set(counts()) == {1}
         assert counts() == before

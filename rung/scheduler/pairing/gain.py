@@ -24,6 +24,7 @@ import numpy as np
 
 from rung.jit import entry, jit
 from rung.scheduler.bradley_terry import ELO
+from rung.scheduler.cholesky import one_thread
 from rung.scheduler.comparisons import Ints, Reals
 from rung.scheduler.evidence import expected_scores
 from rung.scheduler.pairing.lineups import ALL_PAIRS_UP_TO, candidates, seat_more
@@ -77,7 +78,8 @@ def field_of(snapshot: Snapshot) -> Field:
         covariance = snapshot.evidence.pooled.covariance
         laplacian = np.zeros_like(covariance)
         _add_laplacian(laplacian, first, second, weight)
-        return made._replace(covariance=covariance, points=covariance @ laplacian @ covariance)
+        with one_thread():
+            return made._replace(covariance=covariance, points=covariance @ laplacian @ covariance)
     right = np.zeros((snapshot.agents, DIMENSIONS))
     signs = source.integers(0, 2, size=(len(first), DIMENSIONS))
     _add_signed(right, first, second, np.sqrt(weight / DIMENSIONS), signs)
