@@ -221,7 +221,7 @@ def about(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, varia
 def p_values(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike) -> Reals:
     """For each pair the always-valid p-value of "the first is no better than the second": at most α just when the interval
     at that α is above 0."""
-    return np.minimum(1.0, np.exp(-_better_column(*about(evidence, first, second), 0.0)))
+    return np.exp(np.minimum(0.0, -_better_column(*about(evidence, first, second), 0.0)))
 
 
 def intervals(
@@ -229,7 +229,7 @@ def intervals(
 ) -> tuple[Reals, Reals]:
     """Bounds, in Elo points, of rating differences, the first less the second: whenever and however often one looks, a pair's
     true difference is within its bounds all the time, but for one pair in 1/α. Where nothing is known, the prior alone keeps
-    them finite: some ten of its deviations wide."""
+    them finite, thousands of points wide."""
     pairs, needed = about(evidence, first, second), needed_at(alpha)
     low = _lower_bounds(*pairs, needed)
     high = -_lower_bounds(-pairs.difference, pairs.variance, pairs.losses, pairs.draws, pairs.wins, needed)
