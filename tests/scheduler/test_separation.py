@@ -20,7 +20,7 @@ from rung.errors import UserError
 from rung.scheduler import separation
 from rung.scheduler.bradley_terry import ELO, Fit
 from rung.scheduler.comparisons import Comparisons, Ints, Reals, compare
-from rung.scheduler.evidence import Evidence, about, gather, p_values, records, strongest
+from rung.scheduler.evidence import Evidence, about, gather, p_values, strongest
 from rung.scheduler.laplacian import DENSE_LIMIT, Information
 from rung.scheduler.separation import (
     BETTER,
@@ -138,12 +138,9 @@ def slow_verdicts(better: Reals, equal: Reals, alpha: float) -> npt.NDArray[np.i
 @contextmanager
 def told(better: Reals, equal: Reals) -> Iterator[Evidence]:
     """Evidence that is just this."""
-    n = len(better)
-    none = np.zeros(0, dtype=np.int64)
-    nothing = Fit(np.zeros(n), 1.0, 350.0, Information(n, none, none, np.zeros(0), 1.0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(separation, "log_evidence", lambda *_: (better, equal))
-        yield Evidence(nothing, records(compare(n)), nothing)
+        yield gather(compare(len(better)))
 
 
 @st.composite
@@ -462,7 +459,7 @@ class Gaussian:
         none: Ints = np.zeros(0, dtype=np.int64)
         n = len(self.elo)
         known = Fit(self.sum / information, 1.0, 350.0, Information(n, none, none, np.zeros(0), information))
-        return separate(Evidence(known, records(compare(n)), known))
+        return separate(replace(gather(compare(n)), pooled=known, joint=known))
 
 
 @pytest.mark.parametrize(
