@@ -36,6 +36,10 @@ so much: what few matches say early is where models and normal approximations er
 POOLED_SHARE, DIRECT_SHARE = log(1 / 2), log(1 / 4)
 STAKES = 0.03 * (0.95 / 0.03) ** np.linspace(0, 1, 10)
 """What share of its capital each direct bet puts up, one for each size of difference that may turn out to be there."""
+PAIR_ELO = 70.0
+"""By about so much pairs are off where strength is not transitive."""
+MISFIT_NEEDED = 1.0
+"""As a logarithm. Where strength is transitive, the bet lost from the start in each of hundreds of simulated ladders."""
 _NOTHING = -np.inf
 _BISECTIONS = 50
 _FARTHEST = 700.0
@@ -92,6 +96,14 @@ class Evidence:
     """Of all comparisons."""
     joint: Fit
     """Of all comparisons: the best guess at every rating, to be shown and to be played by."""
+    misfit: float
+    """The logarithm of the evidence that no rating explains these results: that some agents do better against some others
+    than their strength says, as in a circle of agents each of which beats the next."""
+
+    @property
+    def transitive(self) -> bool:
+        """Whether one number for each agent may still explain all results; if not, nothing is claimed from pooled ones."""
+        return self.misfit < MISFIT_NEEDED
 
 
 def gather(comparisons: Comparisons, start: npt.ArrayLike | None = None) -> Evidence:
@@ -105,7 +117,8 @@ def weigh(agents: int, every: Records, fair: Records, start: npt.ArrayLike | Non
     """The evidence in what pairs did, and in what of it was fair: for callers who keep these up to date. Where all was fair,
     that is one and the same object."""
     pooled = _fit(agents, fair, start)
-    return Evidence(pooled, every, pooled if every is fair else _fit(agents, every, start))
+    joint = pooled if every is fair else _fit(agents, every, start)
+    return Evidence(pooled, every, joint, _misfit(pooled.theta, pooled.dispersion, fair))
 
 
 def _fit(agents: int, known: Records, start: npt.ArrayLike | None) -> Fit:
@@ -114,6 +127,22 @@ def _fit(agents: int, known: Records, start: npt.ArrayLike | None) -> Fit:
     weight = np.concatenate([known.wins, known.draws, known.losses])
     there = weight > 0
     return fit(compare(agents, first[there], second[there], score[there], weight[there]), start=start)
+
+
+@entry
+def _misfit(theta: Reals, dispersion: float, fair: Records) -> float:
+    """The bet that each pair's difference is off by a normal amount of its own. What a pair won more than its ratings say is
+    its score statistic, so its factor is (1 + s² v)^-1/2 exp(r² s² / (2 (1 + s² v))), with r and v in units of information;
+    that the ratings were fitted to the same matches only makes r smaller."""
+    width = (PAIR_ELO * ELO) ** 2
+    total = 0.0
+    for e in range(len(fair.low)):
+        share = share_of(theta[fair.low[e]] - theta[fair.high[e]])
+        met = fair.wins[e] + fair.draws[e] + fair.losses[e]
+        more = (fair.wins[e] + fair.draws[e] / 2 - met * share) / dispersion
+        known = met * share * (1 - share) / dispersion
+        total += -0.5 * np.log1p(width * known) + more**2 * width / (2 * (1 + width * known))
+    return total
 
 
 @jit
@@ -195,7 +224,8 @@ class Pairs(NamedTuple):
 
 
 def about(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, variance: Reals | None = None) -> Pairs:
-    """What is known of these pairs; the variance of their differences may be known already."""
+    """What is known of these pairs; the variance of their differences may be known already. Where no rating explains the
+    results, pooled differences have an infinite variance: they say nothing."""
     i, j = (np.atleast_1d(np.asarray(side, dtype=np.int64)) for side in np.broadcast_arrays(first, second))
     theta, met = evidence.pooled.theta, evidence.records
     if len(i) and not (min(i.min(), j.min()) >= 0 and max(i.max(), j.max()) < len(theta)):
@@ -209,9 +239,11 @@ def about(evidence: Evidence, first: npt.ArrayLike, second: npt.ArrayLike, varia
             return np.zeros(len(i))
         return np.where(known, np.where(i < j, upright[where], swapped[where]), 0.0)
 
+    if variance is None:
+        variance = evidence.pooled.contrast_variance(i, j)
     return Pairs(
         theta[i] - theta[j],
-        evidence.pooled.contrast_variance(i, j) if variance is None else variance,
+        variance if evidence.transitive else np.full(len(i), np.inf),
         column(met.wins, met.losses),
         column(met.draws, met.draws),
         column(met.losses, met.wins),

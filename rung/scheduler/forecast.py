@@ -17,6 +17,8 @@ _DRAWS = 20_000
 _QUANTILES = np.array([-1.593219, -0.967422, -0.589456, -0.282216, 0.0, 0.282216, 0.589456, 0.967422, 1.593219])
 """Of the standard normal distribution, at (k + 1/2) / 9."""
 _LEAST_VARIANCE = 1e-9
+_HALF = 0.5
+"""A match won and lost, before a pair's own record is all there is to go by (Jeffreys' prior)."""
 _BISECTIONS = 60
 
 
@@ -51,15 +53,20 @@ def matches_to_verdict(
     """How many more matches between the two it takes to settle a pair, in the middle of what the posterior of their
     difference allows; 0 for settled pairs, infinity where more matches would not do."""
     i, j = (np.atleast_1d(np.asarray(side, dtype=np.int64)) for side in np.broadcast_arrays(first, second))
-    spread = evidence.pooled.dispersion
+    pairs, spread = about(evidence, i, j), evidence.pooled.dispersion
+    middle, width = pairs.difference, evidence.pooled.contrast_variance(i, j)
+    if not evidence.transitive:
+        won, lost = pairs.wins + pairs.draws / 2 + _HALF, pairs.losses + pairs.draws / 2 + _HALF
+        middle, width = np.log(won / lost), 1 / won + 1 / lost
     margin = separation.margin_elo * ELO
-    found = _matches_needed(*about(evidence, i, j), separation.needed, margin, spread)
+    found = _matches_needed(middle, width, *pairs[1:], separation.needed, margin, spread)
     return np.where(separation.unsettled[i, j], found, 0.0)
 
 
 @entry
 def _matches_needed(
-    difference: Reals,
+    middle: Reals,
+    width: Reals,
     variance: Reals,
     wins: Reals,
     draws: Reals,
@@ -68,12 +75,12 @@ def _matches_needed(
     margin: float,
     dispersion: float,
 ) -> Reals:
-    found = np.empty(len(difference))
+    found = np.empty(len(middle))
     times = np.empty(len(_QUANTILES))
     for e in range(len(found)):
         w, d, lost = wins[e], draws[e], losses[e]
         for q in range(len(_QUANTILES)):
-            true = difference[e] + _QUANTILES[q] * np.sqrt(variance[e])
+            true = middle[e] + _QUANTILES[q] * np.sqrt(width[e])
             if true < 0:
                 time = _until_better(-true, variance[e], lost, d, w, 0.0, needed, dispersion)
             else:
@@ -101,7 +108,9 @@ def _until_better(
     """Matches until it is sure that the first agent is better by more than `reference`, if it is `true` nats better."""
     share = share_of(true)
     information = share * (1 - share) / dispersion
-    soonest = max(0.0, (1 / _enough(true - reference, needed - POOLED_SHARE) - 1 / variance) / information)
+    soonest = np.inf
+    if variance < np.inf:
+        soonest = max(0.0, (1 / _enough(true - reference, needed - POOLED_SHARE) - 1 / variance) / information)
     drawn = 1 - dispersion if share * (1 - share) > 0 else 0.0
     drawn = min(drawn, 2 * min(share, 1 - share))
     bets = bets_at(reference)

@@ -115,7 +115,8 @@ def separate(evidence: Evidence, alpha: float = ALPHA, margin_elo: float = MARGI
     Evidence of U/α settles a pair, with U the number of pairs not separated yet (Holm 1979: a pair that is separated cannot be
     separated wrongly any more, so it takes no part of α; one that is practically equal still can be, and keeps its part: among
     twenty equal agents, 18 % of ladders were wrong otherwise). What follows from two verdicts, a over b and b over c, is a
-    verdict.
+    verdict, as long as one number for each agent may explain the results; where none does, only what pairs did themselves
+    counts, and agents that surely beat each other in a circle are said to.
     """
     check(alpha, margin_elo)
     theta = evidence.pooled.theta
@@ -125,7 +126,7 @@ def separate(evidence: Evidence, alpha: float = ALPHA, margin_elo: float = MARGI
         return Separation(np.zeros((len(theta), len(theta)), dtype=np.int8), log(1 / alpha), alpha, margin_elo)
     better, equal = log_evidence(evidence, margin_elo)
     verdicts = np.zeros(better.shape, dtype=np.int8)
-    unseparated = _settle(better, equal, log(1 / alpha), verdicts)
+    unseparated = _settle(better, equal, log(1 / alpha), evidence.transitive, verdicts)
     return Separation(verdicts, log(max(unseparated, 1) / alpha), alpha, margin_elo)
 
 
@@ -134,7 +135,8 @@ def log_evidence(evidence: Evidence, margin_elo: float = MARGIN_ELO) -> tuple[Re
     practically equal."""
     n = len(evidence.pooled.theta)
     better, equal = np.full((n, n), -np.inf), np.full((n, n), -np.inf)
-    _weigh(evidence.pooled.theta, evidence.pooled.covariance, evidence.records, margin_elo * ELO, better, equal)
+    trust = 1.0 if evidence.transitive else np.inf
+    _weigh(evidence.pooled.theta, evidence.pooled.covariance, trust, evidence.records, margin_elo * ELO, better, equal)
     return better, equal
 
 
@@ -168,25 +170,27 @@ def check(alpha: float, margin_elo: float) -> None:
 
 
 @entry
-def _weigh(theta: Reals, covariance: Reals, met: Records, margin: float, better: Reals, equal: Reals) -> None:
-    """First by what is pooled, then, for those that met, by their matches too."""
+def _weigh(
+    theta: Reals, covariance: Reals, trust: float, met: Records, margin: float, better: Reals, equal: Reals
+) -> None:
+    """First by what is pooled, with its variances times `trust`, then, for those that met, by their matches too."""
     even, below = bets_at(0.0), bets_at(-margin)
     for i in range(len(theta)):
         for j in range(i + 1, len(theta)):
-            d, v = theta[i] - theta[j], covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+            d, v = theta[i] - theta[j], trust * (covariance[i, i] + covariance[j, j] - 2 * covariance[i, j])
             better[i, j] = log_better(d, v, 0.0, 0.0, 0.0, 0.0, even)
             better[j, i] = log_better(-d, v, 0.0, 0.0, 0.0, 0.0, even)
             equal[i, j] = equal[j, i] = log_equal(d, v, 0.0, 0.0, 0.0, margin, below)
     for e in range(len(met.low)):
         i, j, wins, draws, losses = met.low[e], met.high[e], met.wins[e], met.draws[e], met.losses[e]
-        d, v = theta[i] - theta[j], covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        d, v = theta[i] - theta[j], trust * (covariance[i, i] + covariance[j, j] - 2 * covariance[i, j])
         better[i, j] = log_better(d, v, wins, draws, losses, 0.0, even)
         better[j, i] = log_better(-d, v, losses, draws, wins, 0.0, even)
         equal[i, j] = equal[j, i] = log_equal(d, v, wins, draws, losses, margin, below)
 
 
 @entry
-def _settle(better: Reals, equal: Reals, base: float, verdicts: Verdicts) -> int:
+def _settle(better: Reals, equal: Reals, base: float, transitive: bool, verdicts: Verdicts) -> int:
     """Write the verdicts; returns how many pairs are not separated."""
     n = len(better)
     words = (n + 63) // 64
@@ -198,11 +202,14 @@ def _settle(better: Reals, equal: Reals, base: float, verdicts: Verdicts) -> int
             for j in range(n):
                 if i != j and better[i, j] >= needed:
                     beats[i, j >> 6] |= np.uint64(1) << np.uint64(j & 63)
-        _close(beats)
+        reached = beats.copy()
+        _close(reached)
+        if transitive:
+            beats = reached
         left = 0
         for i in range(n):
             for j in range(i + 1, n):
-                verdict = _verdict(beats, i, j, equal[i, j] >= needed)
+                verdict = _verdict(beats, reached, i, j, equal[i, j] >= needed)
                 verdicts[i, j] = verdict
                 verdicts[j, i] = -verdict if abs(verdict) == BETTER else verdict
                 left += verdict in (UNDECIDED, EQUAL)
@@ -223,14 +230,16 @@ def _close(beats: npt.NDArray[np.uint64]) -> None:
 
 
 @jit
-def _verdict(beats: npt.NDArray[np.uint64], i: int, j: int, equal: bool) -> int:
-    one = np.uint64(1)
-    up = (beats[i, j >> 6] >> np.uint64(j & 63)) & one
-    down = (beats[j, i >> 6] >> np.uint64(i & 63)) & one
-    if up and down:
+def _verdict(beats: npt.NDArray[np.uint64], reached: npt.NDArray[np.uint64], i: int, j: int, equal: bool) -> int:
+    if _bit(reached, i, j) and _bit(reached, j, i):
         return CIRCULAR
-    if up:
+    if _bit(beats, i, j):
         return BETTER
-    if down:
+    if _bit(beats, j, i):
         return WORSE
     return EQUAL if equal else UNDECIDED
+
+
+@jit
+def _bit(rows: npt.NDArray[np.uint64], i: int, j: int) -> bool:
+    return (rows[i, j >> 6] >> np.uint64(j & 63)) & np.uint64(1) != 0
