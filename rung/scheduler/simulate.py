@@ -59,9 +59,10 @@ class Plan:
     def __post_init__(self) -> None:
         if self.rule not in RULES:
             raise unknown("pairing rule", self.rule, RULES)
-        for name, value in (("matches", self.matches), ("batch", self.batch)):
-            if value < 1:
-                raise UserError(f"The number of {name} must be at least 1, not {value}.")
+        if self.matches < 1:
+            raise UserError(f"The number of matches must be at least 1, not {self.matches}.")
+        if self.batch < 1:
+            raise UserError(f"A batch must have at least 1 match, not {self.batch}.")
         if not 0 <= self.growth <= 1:
             raise UserError(f"Batches may grow to a share of 0 to 1 of the matches so far, not {self.growth}.")
         if not 0 < self.until <= 1:

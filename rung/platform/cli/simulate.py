@@ -26,9 +26,14 @@ _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 def simulate(
     world: Annotated[
-        str, typer.Argument(help="What the agents are like: " + "normal, equal, groups, … see below.")
-    ] = "normal",
-    rules: Annotated[list[str] | None, typer.Option("--rule", help="A pairing rule; give it again for more.")] = None,
+        str, typer.Argument(help="bias, costs, cycle, draws, equal, even, gap, groups, newcomer or normal.")
+    ] = ("normal"),
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule", help="gain, katago, random, round_robin, swiss or z; give it again for more; all of them without."
+        ),
+    ] = None,
     agents: Annotated[int, typer.Option(min=2, max=_MOST_AGENTS, help="How many.")] = 20,
     matches: Annotated[int, typer.Option(min=1, help="At most, in a ladder.")] = 20_000,
     repetitions: Annotated[int, typer.Option(min=1, help="Ladders for each rule.")] = 20,
@@ -181,7 +186,7 @@ def summary(runs: list[Run], settle: float) -> dict[str, Any]:
         "always_covered": fmean(run.always_covered for run in runs),
         "longest_wait": max(run.waited for run in runs),
         "newcomer_matches": median(own for own, _ in newcomers) if newcomers else None,
-        "cpu_ms_per_match": 1000 * sum(run.cpu_s for run in runs) / max(1, sum(run.matches for run in runs)),
+        "cpu_us_per_match": 1e6 * sum(run.cpu_s for run in runs) / max(1, sum(run.matches for run in runs)),
     }
 
 
@@ -194,8 +199,8 @@ def _print_table(found: _Found, settle: float) -> None:
     console.print(_table(found, settle))
     plan = found.plans[0]
     console.print(
-        f"{plan.world}: {plan.agents} agents, {len(found.runs)} ladders of at most {plan.matches:,} matches. "
-        "Medians over ladders; – means that more than half of them were not settled so far.",
+        f"{plan.world}: {plan.agents} agents, {len(found.runs)} ladders of at most {plan.matches:,} matches. Under each "
+        "percentage: matches until that share of pairs is settled, the median; – where half of the ladders ended before.",
         highlight=False,
     )
 
@@ -203,12 +208,11 @@ def _print_table(found: _Found, settle: float) -> None:
 def _table(found: _Found, settle: float) -> Table:
     from rich.table import Table
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("rule", no_wrap=True)
     shares = sorted({0.5, 0.8, settle})
-    headings = [f"{share:.0%} settled" for share in shares]
-    for heading in [*headings, "τ", "wrong", "Z wrong", "covered", "always", "wait", "ms/match"]:
-        table.add_column(heading, justify="right")
+    for heading in [*(f"{share:.0%}" for share in shares), "τ", "wrong", "by Z", "covered", "always", "wait", "µs"]:
+        table.add_column(heading, justify="right", no_wrap=True)
     for rule in found.rules:
         runs = found.of(rule)
         if not runs:
@@ -217,8 +221,8 @@ def _table(found: _Found, settle: float) -> Table:
         until = [says["matches_until"][f"{share:g}"] for share in shares]
         cells = [f"{matches:,.0f}" if matches is not None else "–" for matches in until]
         cells += [f"{says['tau'][-1][1]:.2f}" if says["tau"] else "–"]
-        cells += [f"{says[name]:.1%}" for name in ("wrong", "plain_wrong", "covered", "always_covered")]
-        table.add_row(rule, *cells, f"{says['longest_wait']:.1f}", f"{says['cpu_ms_per_match']:.3f}")
+        cells += [f"{100 * says[name]:.1f}" for name in ("wrong", "plain_wrong", "covered", "always_covered")]
+        table.add_row(rule, *cells, f"{says['longest_wait']:.1f}", f"{says['cpu_us_per_match']:.0f}")
     return table
 
 
