@@ -35,6 +35,7 @@ SECTIONS = {
     "agents": "rung games and rung agents",
     "play": "rung play",
     "replay": "rung replay",
+    "simulate": "rung simulate",
 }
 OUR_GAMES = [name for name in GAMES.names() if GAMES.load(name).__module__.startswith("rung.")]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
