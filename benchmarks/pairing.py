@@ -94,7 +94,7 @@ def verdict(met: bool) -> str:
 
 def honesty(pool: ProcessPoolExecutor, repetitions: int, out: Path | None) -> None:
     """Equal agents, looked at after every match: every "separated" is wrong."""
-    everybody = ("gain", "random", "z", "katago", "z!", "katago!")
+    everybody = ("gain", "random", "z", "katago", "z!")
     for agents, rules, each in ((20, everybody, True), (100, ("gain", "random"), False)):
         plans = [
             Plan("equal", agents, rule, seed, 3000, 10, look_each=each)
@@ -114,10 +114,14 @@ def honesty(pool: ProcessPoolExecutor, repetitions: int, out: Path | None) -> No
 
 def settle(pool: ProcessPoolExecutor, repetitions: int, out: Path | None) -> None:
     """Matches until a share of all pairs is settled, and how often a verdict was wrong on the way."""
-    small = ("gain", "random", "round_robin", "z", "katago", "asap", "z!", "katago!", "asap!")
+    quick, all_rules = (
+        ("gain", "random", "round_robin", "z"),
+        ("gain", "random", "z", "katago", "asap", "z!", "katago!", "asap!"),
+    )
     for world, agents, rules, until, most in (
-        *((world, 20, small, 1.0, 100_000) for world in WORLDS),
-        ("normal", 100, ("gain", "random", "z!", "katago!"), 0.9, 100_000),
+        *((world, 20, quick, 1.0, 100_000) for world in WORLDS),
+        *((world, 20, all_rules, 0.9, 20_000) for world in ("even", "normal")),
+        ("normal", 100, ("gain", "random"), 0.9, 100_000),
     ):
         plans = [
             Plan(world, agents, rule, seed, most, 10, GROWTH, until=until)
@@ -133,7 +137,7 @@ def settle(pool: ProcessPoolExecutor, repetitions: int, out: Path | None) -> Non
             print(f"{rule:14}{row}{fmean(r.wrong > 0 for r in runs):15.1%}{fmean(r.tau[-1][1] for r in runs):7.3f}")
         _ratios(found, shares, float(most))
         if out:
-            _plot(found, out / f"settled_{world}_{agents}.png", f"{world}, {agents} agents")
+            _plot(found, out / f"settled_{world}_{agents}_{most}.png", f"{world}, {agents} agents")
 
 
 def _ratios(found: Runs, shares: list[float], most: float) -> None:
