@@ -37,8 +37,6 @@ DIMENSIONS = 32
 """Of the projection that stands for the matrix in a large pool."""
 _SLACK = 2.0
 """Evidence, as a logarithm, beyond what is needed: the price of not knowing the difference beforehand."""
-_CLOSEST_ELO = 1.0
-"""No pair is taken to be closer: without a margin, equal agents would have no weight at all."""
 _TIE = 1e-6
 """Gains that differ by less, relatively, are equal, and it is drawn who comes first."""
 
@@ -69,8 +67,9 @@ def field_of(snapshot: Snapshot) -> Field:
     unsettled = snapshot.unsettled(first, second, variance)
     first, second, count, variance = first[unsettled], second[unsettled], count[unsettled], variance[unsettled]
     difference = np.abs(snapshot.evidence.pooled.theta[first] - snapshot.evidence.pooled.theta[second])
-    distance = np.maximum(np.maximum(difference, snapshot.margin_elo * ELO - difference), _CLOSEST_ELO * ELO)
-    enough = distance**2 / (2 * (snapshot.needed + _SLACK))
+    distance = np.maximum(difference, snapshot.margin_elo * ELO - difference)
+    # The square that is expected, not that of the estimate: new agents all look equal, and would be left for last.
+    enough = (distance**2 + variance) / (2 * (snapshot.needed + _SLACK))
     weight = count / variance * np.minimum(1.0, enough / variance)
     information = _information(snapshot, first, second)
     made = Field(first, second, information, variance, np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
