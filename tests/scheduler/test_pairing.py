@@ -381,6 +381,20 @@ def test_pairs_that_are_sure_beyond_measure_can_still_be_played(rule: str) -> No
     assert np.isfinite([chosen.value for chosen in picks]).all()
 
 
+def test_katago_turns_to_the_uncertain_the_new_and_the_promising() -> None:
+    others = list(itertools.permutations(range(1, 20), 2))
+    snapshot = look(joined(TWENTY, play(np.zeros(20), others, np.random.default_rng(4))))
+    assert np.argmin(snapshot.games) == 0
+    deviation, rating = np.full(20, 50.0), np.full(20, 1500.0)
+    deviation[5], rating[9] = 60.0, 1600.0
+    bent = replace(snapshot, deviation=deviation, rating=rating)
+    turns = Counter(
+        chosen.agents[0] for seed in range(400) for chosen in pick("katago", bent, 1, seed) if not chosen.fair
+    )
+    assert set(turns) == {0, 5, 9}
+    assert chisquare(list(turns.values())).pvalue > 1e-3
+
+
 def test_katago_turns_to_who_is_uncertain_and_counts_what_is_in_flight() -> None:
     log = joined(replace(TWENTY, agents=21), play(np.zeros(21), [(20, k) for k in range(10)], np.random.default_rng(4)))
     idle = pick("katago", look(log), 60, 1)
@@ -449,6 +463,7 @@ def test_gain_chooses_as_the_greedy_rule_by_brute_force(seed: int, monkeypatch: 
     never_explore(monkeypatch)
     luck = np.random.default_rng(seed)
     log = pool(luck.normal(0, 150, 6), 150, seed)
+    log = replace(log, score=np.where(luck.random(len(log)) < 0.3, 0.5, log.score))
     snapshot = look(
         log, in_flight=[[0, 3], [5, 1]], cost_s=luck.uniform(0.5, 3, 6), active=[0, 1, 2, 3, 4, 5][: 6 - seed % 2]
     )
