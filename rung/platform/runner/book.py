@@ -9,10 +9,8 @@ from itertools import count
 
 import rung
 from rung.platform.runner import Done, Task, WorkerState
-from rung.platform.runner.work import Batch, Report, Reports
+from rung.platform.runner.work import BATCH_S, Batch, Report, Reports
 
-BATCH_S = 0.5
-"""Work in a batch: long enough that handing it out costs nothing, short enough that few matches go with a worker."""
 LARGEST_BATCH = 250
 _LONG_S = 1.0
 """A batch longer than this is never handed out before a core is free for it."""
@@ -108,8 +106,9 @@ class Book:
         """The next batch to hand out, if there should be one. Behind a busy core only short ones wait."""
         if not self.waiting or (not core_free and self.durations.of(self.waiting[0]) > _LONG_S):
             return None
-        tasks, expected_s = self._cut(self._fair_s(cores))
-        batch = Batch(rung.__version__, tuple(task.spec for task in tasks), max(expected_s, BATCH_S))
+        tasks = self._cut(self._fair_s(cores))
+        expected_s = tuple(self.durations.of(task) for task in tasks)
+        batch = Batch(rung.__version__, tuple(task.spec for task in tasks), expected_s)
         handed = Underway(next(self._numbers), batch, dict(enumerate(tasks)), len(tasks) == 1, heard=now)
         self.underway[handed.number] = handed
         self._began = now if self._began is None else self._began
@@ -124,19 +123,19 @@ class Book:
                 return BATCH_S
         return total_s / max(cores, 1)
 
-    def _cut(self, aim_s: float) -> tuple[list[Task], float]:
+    def _cut(self, aim_s: float) -> list[Task]:
         """Tasks from the front that take about this long. One whose worker died before goes alone."""
         tasks = [self.waiting.popleft()]
         total_s = self.durations.of(tasks[0])
         if tasks[0].match in self._lost:
-            return tasks, total_s
+            return tasks
         while self.waiting and len(tasks) < self.largest and self.waiting[0].match not in self._lost:
             next_s = self.durations.of(self.waiting[0])
             if total_s + next_s > aim_s:
                 break
             tasks.append(self.waiting.popleft())
             total_s += next_s
-        return tasks, total_s
+        return tasks
 
     def hear(self, number: int, reports: Reports, now: float) -> None:
         """A worker has begun the batch, or reports of matches in it."""
@@ -145,6 +144,8 @@ class Book:
         self._heard[handed.worker] = _Heard(reports.host, now, number)
         for report in reports.reports:
             self._settle(handed, report)
+        if not handed.open:
+            self._rest(handed)
         if reports.reports:
             self._played.append((now, sum(report.seconds for report in reports.reports)))
 

@@ -44,14 +44,13 @@ class Desk(ABC):
 
     def collect(self, timeout_s: float) -> list[Done]:
         deadline = time.monotonic() + timeout_s
-        while not self._ended:
+        left_s = timeout_s
+        while not self._ended and (self._book.underway or self._book.waiting):
+            self._listen(0.0 if self._book.ready else max(0.0, left_s))
             self._hand_out()
             left_s = deadline - time.monotonic()
-            self._listen(0.0 if self._book.ready else max(0.0, left_s))
-            nothing_to_come = not self._book.underway and not self._book.waiting
-            if self._book.ready or left_s <= 0 or nothing_to_come:
+            if self._book.ready or left_s <= 0:
                 break
-        self._hand_out()
         return self._book.take()
 
     def busy(self) -> float:

@@ -21,7 +21,7 @@ from rung.platform.runner import keeper
 from rung.platform.runner.cluster import RayRunner, import_ray
 from rung.platform.runner.processes import cores_here
 
-_MEMORY_MB, _WORKER_MB = 700, 150
+_MEMORY_MB, _WORKER_MB = 700, 200
 """What Ray itself takes, and what every worker takes at least."""
 _STORE_MB = 80
 """Ray's least; results are small and hardly touch it."""
@@ -31,7 +31,6 @@ _LONGEST_FOLDER = 40
 """Ray's sockets lie some 60 characters below it, and a socket's path has 107 at most."""
 _SETTINGS = {
     "RAY_task_events_report_interval_ms": "0",
-    "RAY_kill_child_processes_on_worker_exit_with_raylet_subreaper": "1",
     "RAY_DISABLE_DOCKER_CPU_WARNING": "1",
 }
 _TOKEN_SETTING = "RAY_AUTH_TOKEN"
@@ -61,7 +60,6 @@ def local_runner(workers: int | None) -> RayRunner:
                 logging_level=logging.CRITICAL,
                 configure_logging=False,
                 object_store_memory=_STORE_MB * _MB,
-                _node_ip_address="127.0.0.1",
                 _temp_dir=str(folder),
             )
     except Exception as error:

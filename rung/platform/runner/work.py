@@ -21,6 +21,8 @@ from rung.platform.match import Forfeit, MatchResult, MatchSpec, play, prepare
 
 log = logging.getLogger("rung.runner")
 
+BATCH_S = 0.5
+"""Work in a batch: long enough that handing it out costs nothing, short enough that few matches go with a worker."""
 REPORT_S = 0.01
 """Matches shorter than this are reported together: a report costs a tenth of a millisecond."""
 OVERTIME = 4.0
@@ -38,7 +40,8 @@ class Batch:
     version: str
     """Of the Rung that sends it; another one must not play it."""
     specs: tuple[MatchSpec, ...]
-    expected_s: float
+    expected_s: tuple[float, ...]
+    """Of each match."""
 
 
 @dataclass(frozen=True)
@@ -61,29 +64,27 @@ class Reports:
 
 
 def play_batch(batch: Batch) -> Iterator[Reports]:
-    """Play in order and report every few milliseconds. Matches it says nothing of at the end were not played."""
+    """Play in order and report every few milliseconds, so that little is lost with a worker. What it says nothing of at
+    the end was not played."""
     become_worker()
     host, pid = socket.gethostname(), os.getpid()
     yield Reports(host, pid, ())
     waiting: list[Report] = []
     reported = time.perf_counter()
-    played_s = 0.0
-    for at, spec in enumerate(batch.specs):
-        if batch.version != rung.__version__:
-            other = f"{host} has Rung {rung.__version__}, and the driver {batch.version}"
-            report = Report(at, None, other, 0.0)
-        else:
-            report = play_one(at, spec)
-        waiting.append(report)
-        played_s += report.seconds
-        now = time.perf_counter()
-        if now - reported >= REPORT_S:
+    left_s = OVERTIME * max(BATCH_S, sum(batch.expected_s))
+    for at, (spec, expected_s) in enumerate(zip(batch.specs, batch.expected_s, strict=True)):
+        if waiting and time.perf_counter() - reported + expected_s >= REPORT_S:
             yield Reports(host, pid, tuple(waiting))
             waiting, reported = [], time.perf_counter()
-        if played_s > OVERTIME * batch.expected_s:
+        waiting.append(play_one(at, spec) if batch.version == rung.__version__ else _refused(at, batch.version))
+        left_s -= waiting[-1].seconds
+        if left_s < 0:
             break
-    if waiting:
-        yield Reports(host, pid, tuple(waiting))
+    yield Reports(host, pid, tuple(waiting))
+
+
+def _refused(at: int, version: str) -> Report:
+    return Report(at, None, f"{socket.gethostname()} has Rung {rung.__version__}, and the driver {version}", 0.0)
 
 
 def play_one(at: int, spec: MatchSpec) -> Report:

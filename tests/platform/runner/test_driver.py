@@ -1,0 +1,142 @@
+"""What the driver's end, its terminal and its environment mean to a runner: each test runs a driver of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from textwrap import dedent
+
+import psutil
+import pytest
+
+from rung.errors import UserError
+from rung.platform.runner import open_runner
+from tests.platform.runner.conftest import until
+
+DRIVER = dedent("""
+    import signal, sys
+    from rung.platform.match import MatchSpec
+    from rung.platform.runner import Task, open_runner
+
+    def main(address, folder):
+        signal.signal(signal.SIGINT, lambda *_: None)
+        agents = (f"waits(folder={folder!r})", "first")
+        with open_runner(address, workers=2) as runner:
+            runner.submit([Task(match, 1, MatchSpec("connect_four", agents, 0, 0), 10.0) for match in range(2)])
+            done = []
+            while len(done) < 2:
+                done += runner.collect(0.1)
+            print(sum(one.result is not None for one in done), "played,", sum(one.lost != "" for one in done), "lost")
+
+    if __name__ == "__main__":
+        main(*sys.argv[1:])
+""")
+
+
+@contextmanager
+def driver(address: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A driver in a session of its own with both workers in their matches; and all processes under it. Its environment
+    names a Ray cluster that is not there, which is none of its business."""
+    script = folder / "driver.py"
+    script.write_text(DRIVER)
+    playing = folder / "playing"
+    playing.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, str(script), address, str(playing)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "HOME": str(folder), "RAY_ADDRESS": "127.0.0.1:1"},
+    )
+    try:
+        until(lambda: len(list(playing.iterdir())) == 2 or process.poll() is not None)
+        yield process, psutil.Process(process.pid).children(recursive=True)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("address", ["pool", "local"])
+def test_a_killed_driver_leaves_nothing(address: str, outsiders: Path, tmp_path: Path) -> None:
+    """kill -9 of the driver in mid-match ends all its processes, and Ray's folder goes with them."""
+    with driver(address, tmp_path) as (process, family):
+        assert len(family) >= 2
+        folders = {
+            Path(file.path).parents[2] for one in family for file in one.open_files() if "rung-ray-" in file.path
+        }
+        assert bool(folders) == (address == "local")
+        process.kill()
+        until(lambda: not any(alive(one) for one in family))
+        until(lambda: not any(folder.exists() for folder in folders))
+
+
+@pytest.mark.parametrize("address", ["pool", "local"])
+def test_only_the_driver_hears_ctrl_c(address: str, outsiders: Path, tmp_path: Path) -> None:
+    """Ctrl-C reaches every process of the terminal; a driver that catches it loses no match by it, and ends all at its end.
+    Nothing but its own words comes out."""
+    with driver(address, tmp_path) as (process, family):
+        os.killpg(process.pid, signal.SIGINT)
+        (tmp_path / "playing" / "go").touch()
+        out, _ = process.communicate(timeout=60)
+        assert out == "2 played, 0 lost\n"
+        assert not any(alive(one) for one in family)
+        assert not (tmp_path / ".ray").exists()
+
+
+def test_a_killed_worker_is_reported_by_the_runner_only(outsiders: Path, tmp_path: Path) -> None:
+    """Ray says nothing on the terminal when a worker dies."""
+    with driver("local", tmp_path) as (process, _):
+        victim = next((tmp_path / "playing").iterdir())
+        os.kill(int(victim.name), signal.SIGKILL)
+        (tmp_path / "playing" / "go").touch()
+        out, _ = process.communicate(timeout=60)
+        assert out == "1 played, 1 lost\n"
+
+
+def alive(process: psutil.Process) -> bool:
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.parametrize("address", ["", "loca", "somewhere", "host:", ":6379", "host:port", "host:0", "host:65536"])
+def test_what_is_no_address(address: str) -> None:
+    with pytest.raises(UserError, match=r"serial .* pool .* local .* host:port"):
+        open_runner(address)
+
+
+def test_a_cluster_that_is_not_there() -> None:
+    with pytest.raises(UserError, match=r"127\.0\.0\.1:1; .*ray start --head --port 1.*--address local"):
+        open_runner("127.0.0.1:1")
+
+
+def test_a_ray_client_address_is_refused() -> None:
+    with pytest.raises(UserError, match="--address host:port"):
+        open_runner("ray://127.0.0.1:10001")
+
+
+def test_without_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where Ray is not installed the pool is offered."""
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UserError, match=r"Ray is not installed .*--address pool"):
+        open_runner("local")
+
+
+@pytest.mark.parametrize(("need", "words"), [("_MEMORY_MB", "memory"), ("_STORE_MB", "/dev/shm")])
+def test_too_little_memory(need: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When Ray needs more than there is, that is said before it is started, and the pool is offered."""
+    from rung.platform.runner import local
+
+    monkeypatch.setattr(local, need, 1 << 30)
+    with pytest.raises(UserError, match=f"{words}.*--address pool"):
+        open_runner("local")
+
+
+def test_the_shell_does_not_import_ray() -> None:
+    """`rung --help` starts at once."""
+    code = "import sys, rung.platform.runner, rung.platform.cli; sys.exit('ray' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
