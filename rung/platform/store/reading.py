@@ -195,3 +195,13 @@ def in_flight(c: Connection, ladder: int, seats_of_game: int) -> Ints:
 def next_group(c: Connection, ladder: int) -> int:
     last = c.scalar(sa.select(sa.func.max(matches.c.group)).where(matches.c.ladder_id == ladder))
     return 0 if last is None else last + 1
+
+
+def planned(c: Connection, ladder: int) -> tuple[Ints, Ints, Ints]:
+    """Of every match of the ladder that was planned, in the order of planning: its number, its group, and 1 while it is to be
+    played or being played."""
+    unplayed = matches.c.state.in_(("waiting", "claimed"))
+    query = sa.select(matches.c.id, matches.c.group, sa.case((unplayed, 1), else_=0))
+    rows = c.execute(query.where(matches.c.ladder_id == ladder).order_by(matches.c.id)).all()
+    columns = np.array([tuple(row) for row in rows], dtype=np.int64).reshape(-1, 3)
+    return columns[:, 0], columns[:, 1], columns[:, 2]

@@ -248,6 +248,12 @@ class Store:
         with self._read() as c:
             return reading.next_group(c, ladder)
 
+    def planned(self, ladder: int) -> tuple[Ints, Ints, Ints]:
+        """Of every match of the ladder that was planned, in the order of planning: its number, its group, and 1 while it is
+        to be played or being played."""
+        with self._read() as c:
+            return reading.planned(c, ladder)
+
     def verify(self, ladder: int) -> list[str]:
         """Rate the whole log anew and compare with what is stored, to the last bit: the differences, in words."""
         with self._read() as c:
