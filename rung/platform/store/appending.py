@@ -57,7 +57,7 @@ def _line_ups(c: Connection, ids: Sequence[int]) -> dict[int, tuple[int, ...]]:
     found: dict[int, list[int]] = {match: [] for match in ids}
     for some in lots(ids):
         query = sa.select(seats.c.match_id, seats.c.agent).where(seats.c.match_id.in_(some))
-        for match, agent in c.execute(query.order_by(seats.c.match_id, seats.c.seat)):
+        for match, agent in c.execute(query.order_by(seats.c.match_id, seats.c.seat)).all():
             found[match].append(agent)
     return {match: tuple(line) for match, line in found.items()}
 
@@ -114,7 +114,7 @@ def _open_book(c: Connection, ladder: Any, numbers: Any) -> Book:
     rows: list[Any] = []
     for some in lots(numbers.tolist()):
         mine = (ratings.c.ladder_id == ladder.id, ratings.c.agent.in_(some))
-        rows += c.execute(sa.select(ratings).where(*mine).order_by(ratings.c.agent))
+        rows += c.execute(sa.select(ratings).where(*mine).order_by(ratings.c.agent)).all()
     beliefs = np.array([(row.rating, row.deviation, row.volatility) for row in rows], dtype=np.float64)
     tally = np.array([(row.matches, row.wins, row.draws, row.losses, row.faults) for row in rows], dtype=np.int64)
     return Book(numbers, beliefs, tally, from_list(ladder.teams), settings_of(ladder.settings).glicko)
@@ -138,7 +138,7 @@ def _count_faults(c: Connection, ladder: Any, entries: Sequence[_Entry]) -> int:
     rows: dict[int, Any] = {}
     for some in lots(sorted({agent for entry in entries for agent in entry.agents})):
         query = sa.select(agents).where(agents.c.ladder_id == ladder.id, agents.c.number.in_(some))
-        rows.update((row.number, row) for row in c.execute(query))
+        rows.update((row.number, row) for row in c.execute(query).all())
     in_a_row = {number: row.faults_in_a_row for number, row in rows.items()}
     reasons: dict[int, str] = {}
     for entry in entries:

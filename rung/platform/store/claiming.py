@@ -23,6 +23,10 @@ from rung.platform.store.schema import agents, ladders, matches, seats
 _AT_ONCE = 10_000
 """Numbers in one list of a query; databases have limits not far above."""
 _INT64 = 2**63
+_STANDS = [
+    matches.c[name] for name in ("id", "ladder_id", "state", "fence", "attempts", "lease_until", "worker", "fair")
+]
+"""How a match stands."""
 
 
 # -- planning ---------------------------------------------------------------------------------------------------------
@@ -94,10 +98,13 @@ def withdraw(c: Connection, ladder: int) -> None:
 def claim(c: Connection, worker: str, n: int, lease_s: float, now: float, ladder: int | None) -> list[Claim]:
     candidates = _ladders_with_work(c, ladder)
     ids: list[int] = []
-    for left in range(len(candidates), 0, -1):  # an equal share of each, then what there is
-        ids += _take(c, candidates[-left], -(-(n - len(ids)) // left), worker, now + lease_s)
-    for number in candidates:
-        ids += _take(c, number, n - len(ids), worker, now + lease_s)
+    while candidates and len(ids) < n:  # what some ladders do not have, the others get
+        for left, number in zip(range(len(candidates), 0, -1), candidates.copy(), strict=True):
+            share = -(-(n - len(ids)) // left)
+            taken = _take(c, number, share, worker, now + lease_s)
+            ids += taken
+            if len(taken) < share:
+                candidates.remove(number)
     return _claims(c, ids)
 
 
@@ -127,7 +134,9 @@ def _take(c: Connection, ladder: int, n: int, worker: str, until: float) -> Sequ
 def _claims(c: Connection, ids: Sequence[int]) -> list[Claim]:
     specs = specs_of(c, ids)
     columns = (matches.c.id, matches.c.fence, matches.c.ladder_id, matches.c.lease_until)
-    rows = {row.id: row for some in lots(ids) for row in c.execute(sa.select(*columns).where(matches.c.id.in_(some)))}
+    rows = {
+        row.id: row for some in lots(ids) for row in c.execute(sa.select(*columns).where(matches.c.id.in_(some))).all()
+    }
     return [
         Claim(number, rows[number].fence, rows[number].ladder_id, specs[number], rows[number].lease_until)
         for number in ids
@@ -198,8 +207,8 @@ def lock_ladders(c: Connection, ids: Iterable[int]) -> dict[int, Any]:
 def lock_matches(c: Connection, items: Iterable[Held]) -> dict[int, Any]:
     found = {}
     for some in lots(sorted({item.match for item in items})):
-        query = sa.select(matches).where(matches.c.id.in_(some)).order_by(matches.c.id)
-        found.update({row.id: row for row in c.execute(query.with_for_update())})
+        query = sa.select(*_STANDS).where(matches.c.id.in_(some)).order_by(matches.c.id)
+        found.update({row.id: row for row in c.execute(query.with_for_update()).all()})
     return found
 
 

@@ -18,11 +18,12 @@ from rung.scheduler.comparisons import Ints
 _LONGEST_TEXT = 65_536
 _MICRO = 1e-6
 _PLAYED, _FORFEIT = "played", "forfeit"
+_to_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
 
 def as_list(values: Iterable[object]) -> str:
     """Numbers of the seats, as JSON."""
-    return json.dumps(list(values), separators=(",", ":"))
+    return _to_json(list(values))
 
 
 def from_list(text: str) -> tuple[Any, ...]:
@@ -42,7 +43,7 @@ def clean(text: str) -> str:
 def pack(moves: Sequence[int], think_s: Sequence[float]) -> bytes:
     """Moves and think times: zlib over JSON, a list of the actions and a list of whole microseconds."""
     document = [list(moves), [round(seconds / _MICRO) for seconds in think_s]]
-    return zlib.compress(json.dumps(document, separators=(",", ":")).encode(), level=1)
+    return zlib.compress(_to_json(document).encode(), level=1)
 
 
 def unpack(packed: bytes) -> tuple[tuple[int, ...], tuple[float, ...]]:
@@ -70,7 +71,7 @@ def ending_of(row: Any) -> Ending:
 
 
 def settings_text(settings: Settings) -> str:
-    return json.dumps(asdict(settings), separators=(",", ":"), sort_keys=True)
+    return _to_json(asdict(settings))
 
 
 def settings_of(text: str) -> Settings:

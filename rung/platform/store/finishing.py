@@ -101,7 +101,7 @@ def _void(c: Connection, rows: Mapping[int, Any], held: Sequence[Lost], now: flo
     states: dict[int, Status] = {}
     for some in lots([item.match for item in held]):
         query = sa.select(matches.c.id, matches.c.state).where(matches.c.id.in_(some))
-        states.update((match, state) for match, state in c.execute(query))
+        states.update((match, state) for match, state in c.execute(query).all())
     return states
 
 
@@ -110,7 +110,7 @@ def _places(c: Connection, rows: Mapping[int, Any]) -> dict[tuple[int, int], int
     found: dict[tuple[int, int], int] = {}
     for some in lots(list(rows)):
         query = sa.select(results.c.match_id, results.c.fence, results.c.seq).where(results.c.match_id.in_(some))
-        found.update(((match, fence), seq) for match, fence, seq in c.execute(query))
+        found.update(((match, fence), seq) for match, fence, seq in c.execute(query).all())
     return found
 
 
