@@ -42,6 +42,11 @@ def no_rows(seats: int) -> Rows:
     return Rows(log, none)
 
 
+def logged_rows(log: LogColumns, ids: Ints, groups: Ints) -> Rows:
+    """The log with its groups, from the numbers of all planned matches, ascending, and the group of each."""
+    return Rows(log, groups[np.searchsorted(ids, log.match)])
+
+
 class Beliefs:
     """Records, ratings, evidence and verdicts of one ladder."""
 

@@ -11,7 +11,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from rung.platform.beliefs import Beliefs, Rows, no_rows
 from rung.platform.match import Clock
 from rung.platform.runner import Done, Runner, Task
 from rung.platform.series import seatings
-from rung.platform.store import Claim, Finished, Ladder, LogColumns, Lost, NewMatch, Receipt, Store
+from rung.platform.store import Claim, Finished, Ladder, LadderAgent, LogColumns, Lost, NewMatch, Receipt, Store
 from rung.scheduler import stopping
 from rung.scheduler.comparisons import Ints
 from rung.scheduler.pairing import Pick, pick, snapshot_of
@@ -95,6 +95,7 @@ class LadderLoop:
         runner: Runner,
         ladder: Ladder,
         *,
+        rules: Rules | None = None,
         standing: bool = False,
         now: Callable[[], float] = time.time,
     ) -> None:
@@ -102,12 +103,13 @@ class LadderLoop:
         self.store, self.runner, self.ladder, self.now = store, runner, ladder, now
         self.standing = standing
         """Whether it waits for newcomers when nothing is left to play."""
-        self.rules = Rules.of_data(dict(ladder.settings.options))
+        self.rules = rules or Rules.of_data(dict(ladder.settings.options))
         self.seatings = seatings(ladder.seats) if self.rules.paired else [tuple(range(ladder.seats))]
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self.began = now()
         self.closing = ""
-        """Why no more is planned; the loop goes on until what is planned has been played."""
+        """Why no more is planned; the loop goes on until what is planned has been played, or has begun when winding up."""
+        self.winding_up = False
         self._claims: dict[int, Claim] = {}
         self._renewed = self._expired = self.began
         self.seen_revision = -1
@@ -134,6 +136,10 @@ class LadderLoop:
         """From all results so far."""
         return self._beliefs.copy_with(self._recent) if len(self._recent) else self._beliefs
 
+    def standing_agents(self) -> list[LadderAgent]:
+        """The agents with what they have played, from the store."""
+        return self.store.agents(self.ladder.id)
+
     @property
     def unplayed(self) -> int:
         """Matches that are planned and have no result yet."""
@@ -143,12 +149,15 @@ class LadderLoop:
 
     def turn(self, timeout_s: float = 0.2) -> bool:
         """Do what can be done now, and wait a little for results; False once the ladder has ended."""
-        self._fill()
-        if not self._open and self.closing:
+        if not self.winding_up:
+            self._fill()
+        if self.closing and not (self._claims if self.winding_up else self._open):
             return False
         self.hand_in(self.runner.collect(timeout_s))
         self._keep_leases()
         self._advance()
+        if not self.winding_up and (why := self._out_of_time()):
+            self.wind_up(why)
         return True
 
     def hand_in(self, dones: Sequence[Done]) -> list[Receipt]:
@@ -168,6 +177,12 @@ class LadderLoop:
         self._open -= {receipt.match for receipt in receipts if receipt.status not in ("waiting", "late")}
         self._read_log()
         return receipts
+
+    def wind_up(self, why: str) -> None:
+        """Play what has begun to its end, and nothing else."""
+        self.closing, self.winding_up = why, True
+        tasks = self.runner.stop(now=False)
+        self.store.release([self._claims.pop(task.match) for task in tasks if task.match in self._claims])
 
     def give_back(self) -> None:
         """Release what is claimed and will not be played by this process."""
@@ -266,6 +281,15 @@ class LadderLoop:
         rating = beliefs.evidence.joint.rating()
         elapsed = self.now() - self.began
         return Progress(beliefs.separation, rating, beliefs.matches, elapsed, beliefs.cost_s, names)
+
+    def _out_of_time(self) -> str | None:
+        """Budgets of time end the ladder between rounds too; the matches of a round are long in some games."""
+        limits = [stopping.time_passed(self.rules.time_s)] if self.rules.time_s else []
+        limits += [stopping.cost_spent(self.rules.cost_s)] if self.rules.cost_s else []
+        if not limits:
+            return None
+        cost = self._beliefs.cost_s + float(self._recent.log.duration_s.sum())
+        return stopping.any_of(*limits)(replace(self._progress(), cost_s=cost))
 
     def _keep_leases(self) -> None:
         now = self.now()

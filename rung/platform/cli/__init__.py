@@ -15,8 +15,10 @@ from rung import __version__
 from rung.errors import UserError
 from rung.platform.cli.catalogue import agents, games
 from rung.platform.cli.play import play
+from rung.platform.cli.ranking import ladders, rank, verify
 from rung.platform.cli.replay import replay
 from rung.platform.cli.simulate import simulate
+from rung.platform.cli.tournament import tournament
 
 USER_ERROR, INTERRUPTED = 2, 130
 _ASKS_FOR_COMPLETIONS = "_RUNG_COMPLETE"
@@ -28,6 +30,10 @@ app.command()(agents)
 app.command()(play)
 app.command()(replay)
 app.command()(simulate)
+app.command()(tournament)
+app.command()(ladders)
+app.command()(rank)
+app.command()(verify)
 
 
 def _version(wanted: bool) -> None:
