@@ -111,13 +111,16 @@ def _of_postgres(cause: BaseException, cut_off: bool, place: Place) -> UserError
     if state in _PASSING:
         return Unavailable(f"{place.label} {_PASSING[state]}.")
     if at_the_door or cut_off or str(state).startswith(("08", "57P")):
-        return Unavailable(f"{place.label} cannot be reached{_because(words, place)}: is the server running there?")
+        return Unavailable(
+            f"{place.label} cannot be reached{_because(words, place)}: start the server, or give its address."
+        )
     return None
 
 
 def _because(words: str, place: Place) -> str:
-    """The last line of what the driver said, unless a password is in it."""
-    lines = words.strip().splitlines()
-    said = lines[-1].strip().rstrip(".?") if lines else ""
+    """The first line of what the driver said, unless a password is in it."""
+    said = words.strip().partition("\n")[0].rstrip(" .?")
+    for needless in ("connection failed: ", "connection is bad: "):
+        said = said.removeprefix(needless)
     password = str(place.url.password or "")
     return f" ({said})" if said and not (password and password in said) else ""
