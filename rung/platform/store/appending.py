@@ -68,6 +68,7 @@ def _result_row(entry: _Entry, now: float) -> dict[str, Any]:
         "ladder_id": row.ladder_id,
         "seq": entry.seq,
         "match_id": row.id,
+        "group": row.group,
         "fence": row.fence,
         "agents": as_list(entry.agents),
         "ranks": as_list(result.ranks),
@@ -87,6 +88,7 @@ def _columns(entries: Sequence[_Entry]) -> LogColumns:
     return LogColumns(
         seq=np.array([entry.seq for entry in entries], dtype=np.int64),
         match=np.array([entry.row.id for entry in entries], dtype=np.int64),
+        group=np.array([entry.row.group for entry in entries], dtype=np.int64),
         agents=np.array([entry.agents for entry in entries], dtype=np.int64),
         ranks=np.array([entry.item.result.ranks for entry in entries], dtype=np.int64),
         culprit=np.array([NOBODY if culprit is None else culprit for culprit in culprits], dtype=np.int64),

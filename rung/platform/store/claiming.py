@@ -24,7 +24,8 @@ _AT_ONCE = 10_000
 """Numbers in one list of a query; databases have limits not far above."""
 _INT64 = 2**63
 _STANDS = [
-    matches.c[name] for name in ("id", "ladder_id", "state", "fence", "attempts", "lease_until", "worker", "fair")
+    matches.c[name]
+    for name in ("id", "ladder_id", "state", "fence", "attempts", "lease_until", "worker", "group", "fair")
 ]
 """How a match stands."""
 
@@ -141,6 +142,11 @@ def _claims(c: Connection, ids: Sequence[int]) -> list[Claim]:
         Claim(number, rows[number].fence, rows[number].ladder_id, specs[number], rows[number].lease_until)
         for number in ids
     ]
+
+
+def claims_of(c: Connection, worker: str) -> list[Claim]:
+    held = sa.select(matches.c.id).where(matches.c.lease_until > 0, matches.c.worker == clean(worker))
+    return _claims(c, sorted(c.scalars(held)))
 
 
 def specs_of(c: Connection, ids: Sequence[int]) -> dict[int, MatchSpec]:

@@ -19,6 +19,7 @@ class LogColumns:
 
     seq: Ints
     match: Ints
+    group: Ints
     agents: Ints
     """(matches, seats): the number of the agent in each seat."""
     ranks: Ints

@@ -14,6 +14,7 @@ from rung.platform.store.encoding import as_list, clean, from_list, settings_of,
 from rung.platform.store.records import AgentState, Ladder, LadderAgent, LadderState, Settings
 from rung.platform.store.schema import (
     agents,
+    insert_unless_there,
     ladders,
     matches,
     rating_changes,
@@ -30,8 +31,6 @@ _LONGEST_NAME = 200
 def create_ladder(c: Connection, name: str, game_spec: str, settings: Settings, now: float) -> Ladder:
     game = game_of(game_spec)
     _check_name("ladder", name)
-    if c.scalar(sa.select(ladders.c.id).where(ladders.c.name == name)) is not None:
-        raise UserError(f"There is a ladder called {name} already: take another name.")
     row = {
         "name": name,
         "game": game.spec,
@@ -44,7 +43,9 @@ def create_ladder(c: Connection, name: str, game_spec: str, settings: Settings, 
         "revision": 0,
         "created_at": now,
     }
-    c.execute(sa.insert(ladders).values(row))
+    insert = insert_unless_there(c, ladders).values(row).on_conflict_do_nothing(index_elements=["name"])
+    if c.scalar(insert.returning(ladders.c.id)) is None:
+        raise UserError(f"There is a ladder called {name} already: take another name.")
     return ladder_called(c, name)
 
 
@@ -83,6 +84,8 @@ def remove_ladder(c: Connection, ladder: int) -> None:
 
 def add_agent(c: Connection, ladder_id: int, name: str, spec: str, parent: int | None, now: float) -> LadderAgent:
     _check_name("agent", name)
+    if not spec.isprintable():
+        raise UserError(f"The spec of an agent is one line of printable characters, not {spec!r:.60}.")
     lock_ladders(c, [ladder_id])
     ladder = ladder_numbered(c, ladder_id)
     mine = agents.c.ladder_id == ladder_id

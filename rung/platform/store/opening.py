@@ -21,6 +21,7 @@ from rung.platform.store.store import WRITES, Store
 WAIT_S = 30.0
 _CONNECT_S = 10
 _SHORT_S = 0.02
+_MIGRATIONS = "rung.platform.store:migrations"
 _ONE_AT_A_TIME = 7283541
 """Number of the advisory lock under which a Postgres database is brought up to date."""
 _RIGHT = "a database is a file, sqlite:///file or postgresql://user@host/name"
@@ -180,6 +181,6 @@ def alembic_config(connection: Connection) -> Any:
     from alembic.config import Config
 
     config = Config()
-    config.set_main_option("script_location", "rung.platform.store:migrations")
+    config.set_main_option("script_location", _MIGRATIONS)
     config.attributes["connection"] = connection
     return config

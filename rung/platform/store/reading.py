@@ -41,6 +41,7 @@ def _log_row(row: Any) -> LogRow:
     return LogRow(
         seq=row.seq,
         match=row.match_id,
+        group=row.group,
         agents=from_list(row.agents),
         ranks=from_list(row.ranks),
         payoffs=from_list(row.payoffs),
@@ -67,17 +68,18 @@ def log_columns(c: Connection, ladder: int, seats: int, after: int, until: int |
 
 def _columns_lot(c: Connection, ladder: int, seats: int, after: int, until: int | None) -> LogColumns:
     t = results.c
-    query = sa.select(t.seq, t.match_id, t.agents, t.ranks, t.culprit, t.fair, t.duration_s)
+    query = sa.select(t.seq, t.match_id, t.group, t.agents, t.ranks, t.culprit, t.fair, t.duration_s)
     query = query.where(t.ladder_id == ladder, t.seq > after).order_by(t.seq).limit(_COLUMN_ROWS)
     if until is not None:
         query = query.where(t.seq <= until)
     rows = c.execute(query).all()
     if not rows:
         return _empty(seats)
-    seq, match, agents, ranks, culprit, fair, duration_s = zip(*rows, strict=True)
+    seq, match, group, agents, ranks, culprit, fair, duration_s = zip(*rows, strict=True)
     return LogColumns(
         seq=np.array(seq, dtype=np.int64),
         match=np.array(match, dtype=np.int64),
+        group=np.array(group, dtype=np.int64),
         agents=table(agents, seats),
         ranks=table(ranks, seats),
         culprit=np.array([NOBODY if agent is None else agent for agent in culprit], dtype=np.int64),
@@ -88,7 +90,7 @@ def _columns_lot(c: Connection, ladder: int, seats: int, after: int, until: int 
 
 def _empty(seats: int) -> LogColumns:
     none, nobody = np.empty(0, dtype=np.int64), np.empty((0, seats), dtype=np.int64)
-    return LogColumns(none, none, nobody, nobody, none, none.astype(np.bool_), none.astype(np.float64))
+    return LogColumns(none, none, none, nobody, nobody, none, none.astype(np.bool_), none.astype(np.float64))
 
 
 # -- matches ----------------------------------------------------------------------------------------------------------

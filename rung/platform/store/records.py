@@ -32,6 +32,11 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
     """Anything else, as plain data for JSON; the store only keeps it."""
 
+    def __post_init__(self) -> None:
+        for name, value in (("fault_limit", self.fault_limit), ("attempts", self.attempts)):
+            if value < 1:
+                raise UserError(f"The setting {name} must be at least 1, not {value}.")
+
 
 @dataclass(frozen=True)
 class Ladder:
@@ -186,6 +191,7 @@ class LogRow:
 
     seq: int
     match: int
+    group: int
     agents: tuple[int, ...]
     ranks: tuple[int, ...]
     payoffs: tuple[float, ...]

@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from sqlalchemy import Boolean, Double, ForeignKey, ForeignKeyConstraint, Integer, LargeBinary, Text
+from sqlalchemy.dialects import postgresql, sqlite
 
 REVISION = "0001"
 """Of the newest migration; revisions are numbers that rise."""
@@ -15,6 +18,11 @@ VERSION_TABLE = "rung_version"
 
 BigInt = sa.BigInteger().with_variant(Integer, "sqlite")
 metadata = sa.MetaData()
+
+
+def insert_unless_there(c: sa.Connection, table: sa.Table) -> Any:
+    """An insert with `on_conflict_…`, which each kind of database has for itself."""
+    return sqlite.insert(table) if c.dialect.name == "sqlite" else postgresql.insert(table)
 
 
 def _ladder(primary_key: bool = False) -> sa.Column[int]:
@@ -114,6 +122,7 @@ results = sa.Table(
     _ladder(primary_key=True),
     sa.Column("seq", BigInt, primary_key=True, autoincrement=False),  # 1, 2, 3 … in each ladder
     sa.Column("match_id", BigInt, ForeignKey("matches.id"), nullable=False, unique=True),
+    sa.Column("group", BigInt, nullable=False),
     sa.Column("fence", Integer, nullable=False),
     sa.Column("agents", Text, nullable=False),  # JSON lists, a value a seat
     sa.Column("ranks", Text, nullable=False),

@@ -146,6 +146,11 @@ class Store:
         with self._write() as c:
             return claiming.claim(c, worker, n, lease_s, now, ladder)
 
+    def claims_of(self, worker: str) -> list[Claim]:
+        """What a worker of this name holds: after a crash, to be given back at once."""
+        with self._read() as c:
+            return claiming.claims_of(c, worker)
+
     def renew(self, claims: Collection[Held], lease_s: float, now: float) -> set[int]:
         """Prolong leases; the matches that are still this worker's."""
         with self._write() as c:

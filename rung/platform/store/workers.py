@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import sqlalchemy as sa
 from sqlalchemy import Connection
-from sqlalchemy.dialects import postgresql, sqlite
 
 from rung.platform.store.encoding import clean
 from rung.platform.store.records import Worker
-from rung.platform.store.schema import workers
+from rung.platform.store.schema import insert_unless_there, workers
 
 
 def beat(c: Connection, worker: Worker) -> None:
     row = {"name": clean(worker.name), "host": clean(worker.host), "last_seen": worker.last_seen, "busy": worker.busy}
-    insert: Any = sqlite.insert(workers) if c.dialect.name == "sqlite" else postgresql.insert(workers)
+    insert = insert_unless_there(c, workers)
     c.execute(insert.values(row).on_conflict_do_update(index_elements=["name"], set_=row))
 
 

@@ -22,6 +22,7 @@ def test_a_match_goes_from_plan_to_log(store: Store) -> None:
     assert store.counts(ladder.id) == Counts(finished=1)
     [row] = store.log(ladder.id)
     assert (row.seq, row.match, row.agents, row.ranks, row.ending) == (1, match, (1, 0), (1, 2), Played())
+    assert row.group == 3
     assert (row.fair, row.moves, row.duration_s, row.worker, row.at) == (True, 3, 0.5, "worker", NOW + 2)
     assert [agent.wins for agent in store.agents(ladder.id)] == [0, 1]
     assert store.verify(ladder.id) == []
@@ -106,7 +107,10 @@ def test_a_released_match_has_lost_no_attempt(store: Store) -> None:
     ladder = ladder_of(store)
     store.plan(ladder.id, [new(0, 1)], NOW)
     [claim] = store.claim("worker", 1, LEASE_S, NOW)
-    assert store.release([claim]) == {claim.match}
+    assert store.claims_of("worker") == [claim]
+    assert store.claims_of("somebody else") == []
+    assert store.release(store.claims_of("worker")) == {claim.match}
+    assert store.claims_of("worker") == []
     assert store.match(claim.match).attempts == 0
     [again] = store.claim("worker", 1, LEASE_S, NOW)
     assert again.fence > claim.fence

@@ -35,6 +35,7 @@ def logs(draw: st.DrawFn) -> tuple[LogColumns, tuple[int, ...], int]:
     log = LogColumns(
         seq=np.arange(1, size + 1),
         match=np.arange(100, 100 + size),
+        group=np.arange(size),
         agents=np.array([row[0] for row in rows]),
         ranks=np.array([row[1] for row in rows]),
         culprit=np.full(size, -1),
@@ -95,6 +96,7 @@ def test_wins_draws_and_losses_go_by_team() -> None:
     log = LogColumns(
         seq=np.arange(1, 4),
         match=np.arange(3),
+        group=np.arange(3),
         agents=np.array([[0, 1, 2, 3], [0, 1, 2, 3], [3, 2, 1, 0]]),
         ranks=np.array([[1, 3, 1, 3], [1, 1, 1, 1], [3, 1, 3, 1]]),
         culprit=np.array([-1, -1, 3]),

@@ -170,6 +170,7 @@ def _results() -> None:
         sa.Column("ladder_id", sa.Integer, nullable=False),
         sa.Column("seq", BIG, autoincrement=False, nullable=False),
         sa.Column("match_id", BIG, nullable=False),
+        sa.Column("group", BIG, nullable=False),
         sa.Column("fence", sa.Integer, nullable=False),
         sa.Column("agents", sa.Text, nullable=False),
         sa.Column("ranks", sa.Text, nullable=False),
