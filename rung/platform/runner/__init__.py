@@ -62,7 +62,11 @@ class ClusterGone(UserError):
 
 
 class Runner(Protocol):
-    """Plays tasks side by side. One thread drives it; as a context manager it stops at once at the end of the block."""
+    """Plays tasks side by side. One thread drives it; as a context manager it stops at once at the end of the block.
+
+    Ctrl-C reaches no worker. A driver that wants to go on after it handles the signal: once a `KeyboardInterrupt` has come
+    out of a call, only leaving the block is safe.
+    """
 
     @property
     def cores(self) -> int:
@@ -104,6 +108,10 @@ def open_runner(address: str, workers: int | None = None) -> Runner:
     """
     if workers is not None and workers < 1:
         raise UserError(f"A runner needs at least one worker, not {workers}.")
+    if address in {POOL, LOCAL}:
+        from rung.platform.runner.work import memory_limit
+
+        memory_limit()
     if address == SERIAL:
         from rung.platform.runner.serial import SerialRunner
 

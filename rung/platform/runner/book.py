@@ -18,6 +18,8 @@ _WINDOW_S = 10.0
 """What `busy` looks back over."""
 _FORGET_S = 60.0
 """A worker not heard of for this long is no longer shown."""
+_TOLERANCE = 1.001
+"""Sums of durations are not exact."""
 _KEYS = 50_000
 _LEARN = 0.3
 
@@ -86,6 +88,7 @@ class Book:
     durations: Durations = field(default_factory=Durations)
     _numbers: count[int] = field(default_factory=count)
     _lost: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    _returned: set[int] = field(default_factory=set)
     _heard: dict[str, _Heard] = field(default_factory=dict)
     _played: deque[tuple[float, float]] = field(default_factory=deque)
     _began: float | None = None
@@ -131,7 +134,7 @@ class Book:
             return tasks
         while self.waiting and len(tasks) < self.largest and self.waiting[0].match not in self._lost:
             next_s = self.durations.of(self.waiting[0])
-            if total_s + next_s > aim_s:
+            if total_s + next_s > _TOLERANCE * aim_s:
                 break
             tasks.append(self.waiting.popleft())
             total_s += next_s
@@ -151,6 +154,7 @@ class Book:
 
     def _settle(self, handed: Underway, report: Report) -> None:
         task = handed.open.pop(report.at)
+        self._returned.discard(task.match)
         if report.result:
             self.durations.learn(task, report.seconds)
             self._lost.pop(task.match, None)
@@ -166,12 +170,15 @@ class Book:
             self.waiting.extendleft(reversed(handed.open.values()))
 
     def lose(self, number: int, why: str) -> None:
-        """The worker is gone: what it had begun is lost, and waits again if it had not begun at all."""
+        """The worker is gone: what it had begun is lost. What it had not waits again, the first time."""
         handed = self.underway.pop(number)
         self._heard.pop(handed.worker, None)
         if not handed.worker and not self.stopping:
-            self.waiting.extendleft(reversed(handed.open.values()))
-            return
+            again = {at: task for at, task in handed.open.items() if task.match not in self._returned}
+            self.waiting.extendleft(reversed(again.values()))
+            self._returned.update(task.match for task in again.values())
+            for at in again:
+                del handed.open[at]
         for task in handed.open.values():
             self._lost[task.match] = None
         while len(self._lost) > _KEYS:
@@ -180,6 +187,7 @@ class Book:
 
     def _give_up(self, handed: Underway, why: str) -> None:
         for task in handed.open.values():
+            self._returned.discard(task.match)
             self.ready.append(Done(task, None, why, handed.worker, 0.0, handed.alone))
 
     def _rest(self, handed: Underway) -> None:

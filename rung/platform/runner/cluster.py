@@ -73,9 +73,9 @@ def _reachable(host: str, port: int) -> bool:
         return False
 
 
-def _reason(error: BaseException) -> str:
+def _reason(error: BaseException, line: int = 0) -> str:
     lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0][:300].rstrip(".") + "."
+    return lines[line].strip()[:300].rstrip(".") + "."
 
 
 class RayRunner(Desk):
@@ -86,7 +86,7 @@ class RayRunner(Desk):
         self._ray, self._host, self._port, self._most, self._leave = ray, host, port, workers, leave
         self._streams: dict[Any, int] = {}
         self._play = ray.remote(num_cpus=1, max_retries=0, num_returns="streaming")(_play)
-        self._cores = 0
+        self._cores = self._limit = 0
         self._looked = self._answered = time.monotonic()
         self._count_cores()
 
@@ -110,9 +110,12 @@ class RayRunner(Desk):
     def _count_cores(self) -> None:
         found = sum(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
         self._cores = min(found, self._most or found)
+        # Ray begins all it is given for which it has cores: where it may not use all, nothing can wait with it.
+        self._limit = self._cores if self._cores < found else _AHEAD * self._cores
 
     def _hand_out(self) -> None:
-        while len(self._streams) < _AHEAD * self.cores:
+        self._look()
+        while len(self._streams) < self._limit:
             core_free = len(self._streams) < self._cores
             handed = self._book.next_batch(self._cores, core_free, time.monotonic())
             if handed is None:
@@ -162,6 +165,8 @@ class RayRunner(Desk):
             return "the worker's node left the cluster"
         if isinstance(error, kinds.WorkerCrashedError):
             return "the worker process was killed or crashed"
+        if isinstance(error, kinds.RayTaskError):
+            return f"the worker cannot play: {_reason(error, line=-1)}"
         return f"Ray lost it ({type(error).__name__}): {_reason(error)}"
 
     def _end(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from rung.errors import UserError
 from rung.platform.runner import Done, Task, WorkerState
 from rung.platform.runner.book import Book
 
@@ -64,7 +66,8 @@ class Desk(ABC):
         if not now:
             return self._book.give_back()
         if not self._ended:
-            self._listen(0.0)
+            with suppress(UserError):  # whatever keeps it from playing on does not keep it from ending
+                self._listen(0.0)
             self._close()
         return self._book.give_back_all()
 

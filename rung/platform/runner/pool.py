@@ -74,13 +74,13 @@ class PoolRunner(Desk):
 
     def _replace(self, worker: _Worker) -> None:
         why = worker.close()
-        for number in reversed(worker.batches):
-            self._book.lose(number, why)
         self._workers.remove(worker)
-        if not worker.started:
+        if not worker.started and not worker.killed:
             self._false_starts += 1
         if self._false_starts == _FALSE_STARTS:
             raise UserError(f"The workers of the pool end before they play: {why}; see what they say above.")
+        for number in reversed(worker.batches):
+            self._book.lose(number, why)
         self._workers.append(_Worker())
 
     def _end(self) -> None:
@@ -116,9 +116,14 @@ class _Worker:
         self.pipe.close()
         self.process.join()
         code = self.process.exitcode or 0
-        if code < 0:
+        if self.killed:
             return f"worker process {self.process.pid} was ended by {signal.Signals(-code).name}"
         return f"worker process {self.process.pid} ended by itself with exit code {code}"
+
+    @property
+    def killed(self) -> bool:
+        """Whether a signal ended it."""
+        return (self.process.exitcode or 0) < 0
 
 
 def _serve(pipe: Connection) -> None:

@@ -29,7 +29,7 @@ OVERTIME = 4.0
 """A batch that takes this many times as long as it should is cut short, and what is left of it handed out anew."""
 MEMORY_SETTING = "RUNG_WORKER_MEMORY_MB"
 _MEMORY_SHARE = 0.8
-_LEAST_MEMORY = 1 << 30
+_LEAST_MEMORY, _LEAST_SETTING = 1 << 30, 400 << 20
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -123,15 +123,21 @@ def become_worker() -> None:
 
 def _limit_memory() -> None:
     """An agent that takes too much shall fail with a `MemoryError` of its own, before the machine is out of memory."""
-    setting = os.environ.get(MEMORY_SETTING)
-    share = int(setting) << 20 if setting else max(_LEAST_MEMORY, _fair_share())
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = share if most == resource.RLIM_INFINITY else min(share, most)
+    limit = memory_limit() if most == resource.RLIM_INFINITY else min(memory_limit(), most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
 
 
-def _fair_share() -> int:
-    return int(_MEMORY_SHARE * psutil.virtual_memory().total / (psutil.cpu_count() or 1))
+def memory_limit() -> int:
+    """Bytes that a worker may take: as the setting says, else a fair share of the machine."""
+    setting = os.environ.get(MEMORY_SETTING)
+    if setting is None:
+        return max(_LEAST_MEMORY, int(_MEMORY_SHARE * psutil.virtual_memory().total / (psutil.cpu_count() or 1)))
+    if not (setting.isdigit() and int(setting) << 20 >= _LEAST_SETTING):
+        raise UserError(
+            f"{MEMORY_SETTING} must be a number of megabytes of at least {_LEAST_SETTING >> 20}, not {setting!r}."
+        )
+    return int(setting) << 20
 
 
 _OVER = re.compile(r"([0-9.]+) s over its clock")

@@ -16,7 +16,7 @@ import pytest
 
 from rung.errors import UserError
 from rung.platform.runner import open_runner
-from tests.platform.runner.conftest import until
+from tests.platform.runner.conftest import tasks, until
 
 DRIVER = dedent("""
     import signal, sys
@@ -79,24 +79,16 @@ def test_a_killed_driver_leaves_nothing(address: str, outsiders: Path, tmp_path:
 @pytest.mark.parametrize("address", ["pool", "local"])
 def test_only_the_driver_hears_ctrl_c(address: str, outsiders: Path, tmp_path: Path) -> None:
     """Ctrl-C reaches every process of the terminal; a driver that catches it loses no match by it, and ends all at its end.
-    Nothing but its own words comes out."""
+    Nothing but its own words comes out, not even when a worker dies."""
     with driver(address, tmp_path) as (process, family):
         os.killpg(process.pid, signal.SIGINT)
-        (tmp_path / "playing" / "go").touch()
-        out, _ = process.communicate(timeout=60)
-        assert out == "2 played, 0 lost\n"
-        assert not any(alive(one) for one in family)
-        assert not (tmp_path / ".ray").exists()
-
-
-def test_a_killed_worker_is_reported_by_the_runner_only(outsiders: Path, tmp_path: Path) -> None:
-    """Ray says nothing on the terminal when a worker dies."""
-    with driver("local", tmp_path) as (process, _):
         victim = next((tmp_path / "playing").iterdir())
         os.kill(int(victim.name), signal.SIGKILL)
         (tmp_path / "playing" / "go").touch()
         out, _ = process.communicate(timeout=60)
         assert out == "1 played, 1 lost\n"
+        until(lambda: not any(alive(one) for one in family))
+        assert not (tmp_path / ".ray").exists()
 
 
 def alive(process: psutil.Process) -> bool:
@@ -134,6 +126,30 @@ def test_too_little_memory(need: str, words: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(local, need, 1 << 30)
     with pytest.raises(UserError, match=f"{words}.*--address pool"):
         open_runner("local")
+
+
+@pytest.mark.parametrize("setting", ["lots", "-1", "0", "399", ""])
+def test_a_memory_setting_that_cannot_be(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RUNG_WORKER_MEMORY_MB", setting)
+    with pytest.raises(UserError, match=f"RUNG_WORKER_MEMORY_MB must be .* at least 400, not '{setting}'"):
+        open_runner("pool")
+
+
+def test_workers_that_cannot_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool whose processes end before they play says so instead of starting them for ever."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\nif '--multiprocessing-fork' in sys.orig_argv: os._exit(9)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with open_runner("pool", workers=1) as runner:
+
+        def play() -> None:
+            runner.submit(tasks(1))
+            runner.collect(1.0)
+
+        with pytest.raises(UserError, match=r"end before they play: .* exit code 9"):
+            until(lambda: False, meanwhile=play)
+        runner.stop(now=True)
 
 
 def test_the_shell_does_not_import_ray() -> None:

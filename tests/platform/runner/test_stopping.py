@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from rung.errors import UserError
@@ -49,3 +50,18 @@ def test_stopping_now_gives_all_back(address: str, outsiders: Path, tmp_path: Pa
 def test_no_workers_is_a_mistake() -> None:
     with pytest.raises(UserError, match="at least one worker"):
         open_runner("pool", workers=0)
+
+
+def test_ray_ends_who_takes_too_much_of_the_machine(outsiders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The memory monitor of a node costs the match, not the node, and the loss says so."""
+    memory = psutil.virtual_memory()
+    monkeypatch.setenv("RUNG_WORKER_MEMORY_MB", "8000")
+    monkeypatch.setenv(
+        "RAY_memory_usage_threshold", f"{(memory.total - memory.available + (800 << 20)) / memory.total:.3f}"
+    )
+    monkeypatch.setenv("RAY_memory_monitor_refresh_ms", "50")
+    with open_runner("local", workers=1) as runner:
+        runner.submit(tasks(1, ("first", "eats")))
+        (done,) = collect(runner, 1)
+    assert "memory" in done.lost
+    assert done.alone
