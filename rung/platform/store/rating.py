@@ -71,19 +71,20 @@ class Book:
 
     def _rate(self, log: LogColumns) -> Changes:
         made = comparisons_of(log, self.teams, len(self.numbers))
-        wave_of = dict(zip(log.seq.tolist(), _waves(log.agents), strict=True))
-        rows = _sorted_by_wave(made, wave_of)
-        seq, agent, ends = _ends(made, wave_of)
+        seq, agent = _compared(made)
+        waves = _waves(log.agents)
+        rows, row_ends = _by_wave(waves[np.searchsorted(log.seq, made.match)])
+        changes, change_ends = _by_wave(waves[np.searchsorted(log.seq, seq)])
+        made = _some(made, rows)
         before, after = np.empty((len(seq), BELIEFS)), np.empty((len(seq), BELIEFS))
-        begin = begin_row = 0
-        for end, end_row in zip(ends.tolist(), rows.ends.tolist(), strict=True):
-            who = agent[begin:end]
-            before[begin:end] = self.beliefs[who]
-            self._fold(_slice(rows.made, begin_row, end_row))
-            after[begin:end] = self.beliefs[who]
-            begin, begin_row = end, end_row
-        order = np.lexsort((agent, seq))
-        return Changes(seq[order], self.numbers[agent[order]], before[order], after[order])
+        row = change = 0
+        for row_end, change_end in zip(row_ends, change_ends, strict=True):
+            now = changes[change:change_end]
+            before[now] = self.beliefs[agent[now]]
+            self._fold(_some(made, slice(row, row_end)))
+            after[now] = self.beliefs[agent[now]]
+            row, change = row_end, change_end
+        return Changes(seq, self.numbers[agent], before, after)
 
     def _fold(self, made: Comparisons) -> None:
         """Matches none of which share an agent."""
@@ -91,14 +92,14 @@ class Book:
         self.beliefs = np.stack([rated.rating, rated.deviation, rated.volatility], axis=1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Waved:
-    made: Comparisons
-    ends: Ints
-    """Where each wave ends."""
+def _compared(made: Comparisons) -> tuple[Ints, Ints]:
+    """Each match and agent that was compared in it, once, in the order of the log and then of agents."""
+    ends = np.concatenate([np.stack([made.match, made.first]), np.stack([made.match, made.second])], axis=1)
+    seq, agent = np.unique(ends, axis=1)
+    return seq, agent
 
 
-def _waves(agents: Ints) -> list[int]:
+def _waves(agents: Ints) -> Ints:
     """For each match the earliest wave that comes after those of all earlier matches of its agents."""
     last: dict[int, int] = {}
     waves = []
@@ -107,29 +108,15 @@ def _waves(agents: Ints) -> list[int]:
         for agent in line:
             last[agent] = wave
         waves.append(wave)
-    return waves
+    return np.array(waves, dtype=np.int64)
 
 
-def _sorted_by_wave(made: Comparisons, wave_of: dict[int, int]) -> _Waved:
-    waves = np.array([wave_of[seq] for seq in made.match.tolist()], dtype=np.int64)
+def _by_wave(waves: Ints) -> tuple[Ints, list[int]]:
+    """The places in the order of their waves, and where in it each wave ends."""
     order = np.argsort(waves, kind="stable")
-    return _Waved(_slice(made, order), _ends_of_runs(waves[order]))
+    ends = np.append(np.flatnonzero(np.diff(waves[order])) + 1, len(waves)) if len(waves) else np.empty(0, np.int64)
+    return order, ends.tolist()
 
 
-def _ends(made: Comparisons, wave_of: dict[int, int]) -> tuple[Ints, Ints, Ints]:
-    """Each match and agent that was compared in it, once, by wave; and where each wave ends."""
-    pairs = np.unique(
-        np.concatenate([np.stack([made.match, made.first]), np.stack([made.match, made.second])], axis=1), axis=1
-    )
-    waves = np.array([wave_of[seq] for seq in pairs[0].tolist()], dtype=np.int64)
-    order = np.argsort(waves, kind="stable")
-    return pairs[0][order], pairs[1][order], _ends_of_runs(waves[order])
-
-
-def _ends_of_runs(values: Ints) -> Ints:
-    return np.append(np.flatnonzero(np.diff(values)) + 1, len(values)) if len(values) else np.empty(0, dtype=np.int64)
-
-
-def _slice(made: Comparisons, begin: int | Ints, end: int | None = None) -> Comparisons:
-    rows = slice(begin, end) if isinstance(begin, int) else begin
+def _some(made: Comparisons, rows: Ints | slice) -> Comparisons:
     return Comparisons(made.agents, *(getattr(made, f.name)[rows] for f in fields(made) if f.name != "agents"))
