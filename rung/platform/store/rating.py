@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 
 from rung.platform.store.columns import LogColumns, comparisons_of
 from rung.scheduler import glicko2
-from rung.scheduler.comparisons import Comparisons, Ints, Reals
+from rung.scheduler.comparisons import Comparisons, Ints, Reals, compare
 
 MATCHES, WINS, DRAWS, LOSSES, FAULTS = range(5)
 """Columns of a tally."""
@@ -90,6 +91,12 @@ class Book:
         """Matches none of which share an agent."""
         rated = glicko2.fold(glicko2.Ratings(*self.beliefs.T), made, self.settings)
         self.beliefs = np.stack([rated.rating, rated.deviation, rated.volatility], axis=1)
+
+
+@lru_cache(maxsize=1)
+def warm() -> None:
+    """Load what rates, or compile it, now: the first time takes seconds, which nobody should wait for with a lock."""
+    glicko2.fold(glicko2.start(2), compare(2, [0], [1], [1.0]))
 
 
 def _compared(made: Comparisons) -> tuple[Ints, Ints]:

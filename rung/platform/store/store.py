@@ -18,6 +18,7 @@ from rung.platform.store import claiming, finishing, ladders, reading, verifying
 from rung.platform.store.columns import LogColumns, comparisons_of
 from rung.platform.store.encoding import pack
 from rung.platform.store.faults import Place, told
+from rung.platform.store.rating import warm
 from rung.platform.store.records import (
     AgentState,
     Claim,
@@ -163,6 +164,7 @@ class Store:
 
     def finish(self, batch: Sequence[Finished], now: float) -> list[Receipt]:
         """Record results, rate their agents, and say what became of each. Void results count as `void`."""
+        warm()
         packed = [pack(item.result.moves, item.result.think_s) for item in batch]
         with self._write() as c:
             return finishing.finish(c, batch, packed, now)
