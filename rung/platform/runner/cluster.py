@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 from rung.errors import UserError
@@ -22,6 +22,11 @@ _LOOK_S = 1.0
 _GONE_S = 10.0
 """A cluster that cannot be reached for this long is gone; after a minute Ray would abort the driver."""
 _REACH_S = 5.0
+_HTTP2_HEAD, _HTTP2_SETTINGS = 9, b"\x04"
+_HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _HTTP2_SETTINGS + b"\0\0\0\0\0"
+_STDERR = 2
+_ENOUGH_S = 0.1
+"""How long to go on entering what comes in faster than it is entered."""
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
@@ -52,28 +57,56 @@ def import_ray() -> Any:
 def join_cluster(host: str, port: int, workers: int | None) -> RayRunner:
     """A runner on a cluster that others have started and will end."""
     address = f"{host}:{port}"
-    if not _reachable(host, port):
+    if not _answers(host, port):
         raise UserError(
             f"No Ray cluster answers at {address}; start one with ray start --head --port {port}, or use --address local."
         )
     ray = import_ray()
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=False)
+        with silence():
+            ray.init(address=address, log_to_driver=False, logging_level=logging.CRITICAL, configure_logging=False)
     except Exception as error:
         ray.shutdown()
-        raise UserError(f"The Ray cluster at {address} cannot be joined: {_reason(error)}") from error
+        raise UserError(f"The Ray cluster at {address} cannot be joined: {_refusal(error)}") from error
     return RayRunner(ray, host, port, workers, ray.shutdown)
 
 
-def _reachable(host: str, port: int) -> bool:
+def _refusal(error: BaseException) -> str:
+    """The first cause. A token goes to no cluster unless the user says so, and that is what is forgotten most."""
+    while error.__cause__:
+        error = error.__cause__
+    if "Unauthenticated" in str(error) or "InvalidAuthToken" in str(error):
+        return "it wants another token; set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token to its token."
+    return reason(error)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Nothing comes out on the error stream: Ray's own core writes there, and what matters is raised as well."""
+    kept, nowhere = os.dup(_STDERR), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, _STDERR)
     try:
-        with closing(socket.create_connection((host, port), timeout=_REACH_S)):
-            return True
+        yield
+    finally:
+        os.dup2(kept, _STDERR)
+        os.close(kept)
+        os.close(nowhere)
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether a cluster's head listens there, as far as its first frame tells: Ray itself would try for minutes."""
+    try:
+        with closing(socket.create_connection((host, port), timeout=_REACH_S)) as line:
+            if os.environ.get("RAY_USE_TLS", "0") not in {"0", ""}:
+                return True
+            line.sendall(_HTTP2_GREETING)
+            return line.recv(_HTTP2_HEAD, socket.MSG_WAITALL)[3:4] == _HTTP2_SETTINGS
     except OSError:
         return False
 
 
-def _reason(error: BaseException, line: int = 0) -> str:
+def reason(error: BaseException, line: int = 0) -> str:
+    """One line of what it says, as a sentence."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[line].strip()[:300].rstrip(".") + "."
 
@@ -101,7 +134,7 @@ class RayRunner(Desk):
         if now - self._looked < _LOOK_S:
             return
         self._looked = now
-        if _reachable(self._host, self._port):
+        if _answers(self._host, self._port):
             self._answered = now
             self._count_cores()
         elif now - self._answered > _GONE_S:
@@ -124,13 +157,15 @@ class RayRunner(Desk):
 
     def _listen(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
-        while not self._ready(deadline - time.monotonic()):
+        while not (ready := self._ready(deadline - time.monotonic())):
             self._look()
             if time.monotonic() >= deadline:
                 return
-        while ready := self._ready(0.0):
+        enough = time.monotonic() + _ENOUGH_S
+        while ready:
             for stream in ready:
                 self._follow(stream)
+            ready = self._ready(0.0) if time.monotonic() < enough else []
 
     def _ready(self, timeout_s: float) -> list[Any]:
         """The streams that have something. Waits a second at most, so that the cluster is looked at."""
@@ -166,8 +201,8 @@ class RayRunner(Desk):
         if isinstance(error, kinds.WorkerCrashedError):
             return "the worker process was killed or crashed"
         if isinstance(error, kinds.RayTaskError):
-            return f"the worker cannot play: {_reason(error, line=-1)}"
-        return f"Ray lost it ({type(error).__name__}): {_reason(error)}"
+            return f"the worker cannot play: {reason(error, line=-1)}"
+        return f"Ray lost it ({type(error).__name__}): {reason(error)}"
 
     def _end(self) -> None:
         for stream in self._streams:

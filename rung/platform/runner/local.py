@@ -18,7 +18,7 @@ import psutil
 
 from rung.errors import UserError
 from rung.platform.runner import keeper
-from rung.platform.runner.cluster import RayRunner, import_ray
+from rung.platform.runner.cluster import RayRunner, import_ray, reason, silence
 from rung.platform.runner.processes import cores_here
 
 _MEMORY_MB, _WORKER_MB = 700, 200
@@ -51,7 +51,7 @@ def local_runner(workers: int | None) -> RayRunner:
         keeping.clean()
 
     try:
-        with _environment({**_SETTINGS, _TOKEN_SETTING: _TOKEN}):
+        with _environment({**_SETTINGS, _TOKEN_SETTING: _TOKEN}), silence():
             context = ray.init(
                 address="local",
                 num_cpus=cores,
@@ -64,7 +64,7 @@ def local_runner(workers: int | None) -> RayRunner:
             )
     except Exception as error:
         leave()
-        raise UserError(f"Ray does not start on this machine ({error}); use --address pool.") from error
+        raise UserError(f"Ray does not start on this machine, so use --address pool: {reason(error)}") from error
     host, _, port = context.address_info["gcs_address"].rpartition(":")
     return RayRunner(ray, host, int(port), workers, leave)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +106,18 @@ def test_what_is_no_address(address: str) -> None:
 def test_a_cluster_that_is_not_there() -> None:
     with pytest.raises(UserError, match=r"127\.0\.0\.1:1; .*ray start --head --port 1.*--address local"):
         open_runner("127.0.0.1:1")
+
+
+def test_something_else_at_the_address() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            with server.accept()[0] as line:
+                line.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=greet).start()
+        with pytest.raises(UserError, match="No Ray cluster answers"):
+            open_runner(f"127.0.0.1:{server.getsockname()[1]}")
 
 
 def test_a_ray_client_address_is_refused() -> None:
