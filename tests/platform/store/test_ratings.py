@@ -159,13 +159,13 @@ BENT: list[tuple[Any, str]] = [
     ),
     (sa.update(results).where(results.c.seq == 1).values(ranks="[2,1]"), "result 1 took agent 0 from"),
     (sa.update(results).where(results.c.seq == 3).values(seq=9), "the log has no result 3"),
-    (sa.update(results).where(results.c.seq == 1).values(agents="[0,2]"), "result 1 is of agents [0,2], match"),
+    (sa.update(results).where(results.c.seq == 1).values(agents="[0,2]"), "result 1 is of agents [0, 2], match"),
     (sa.update(matches).values(state="waiting"), "is waiting, and result 1 of the log"),
     (sa.delete(results).where(results.c.seq == 3), "the log ends at 2, where the ladder says 3"),
     (sa.delete(results).where(results.c.seq == 3), "is finished, and not in the log"),
     (sa.delete(results).where(results.c.seq == 3), "agent 0 has a rating change for result 3, which is not in the log"),
     (sa.delete(recordings), "the moves of result 1 are not stored"),
-    (sa.delete(seats), "match"),
+    (sa.delete(seats), "was planned for []"),
 ]
 
 
