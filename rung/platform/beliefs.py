@@ -7,44 +7,21 @@ counts once all its matches are there; one that never gets complete, because a m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from rung.platform.store.columns import LogColumns, comparisons_of, concatenated
 from rung.scheduler import glicko2
-from rung.scheduler.comparisons import Comparisons, Flags, Ints, Reals, compare
+from rung.scheduler.comparisons import Comparisons, Flags, Reals, compare
 from rung.scheduler.evidence import Evidence, records, together, weigh
 from rung.scheduler.separation import Separation, separate
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Finished matches, with the group each belongs to."""
-
-    log: LogColumns
-    group: Ints
-
-    def __len__(self) -> int:
-        return len(self.group)
-
-    def take(self, where: npt.NDArray[np.int64] | Flags) -> Rows:
-        return Rows(LogColumns(*(getattr(self.log, f.name)[where] for f in fields(LogColumns))), self.group[where])
-
-    def joined(self, other: Rows) -> Rows:
-        return Rows(concatenated([self.log, other.log]), np.concatenate([self.group, other.group]))
-
-
-def no_rows(seats: int) -> Rows:
-    none, nobody = np.empty(0, dtype=np.int64), np.empty((0, seats), dtype=np.int64)
-    log = LogColumns(none, none, nobody, nobody, none, none.astype(np.bool_), none.astype(np.float64))
-    return Rows(log, none)
-
-
-def logged_rows(log: LogColumns, ids: Ints, groups: Ints) -> Rows:
-    """The log with its groups, from the numbers of all planned matches, ascending, and the group of each."""
-    return Rows(log, groups[np.searchsorted(ids, log.match)])
+def some_of(log: LogColumns, where: npt.NDArray[np.intp] | Flags) -> LogColumns:
+    """These rows of it."""
+    return LogColumns(*(getattr(log, f.name)[where] for f in fields(LogColumns)))
 
 
 class Beliefs:
@@ -58,7 +35,7 @@ class Beliefs:
         self.agents = self.matches = 0
         self.cost_s = 0.0
         self.ratings = glicko2.start(0, glicko)
-        self._pending = no_rows(len(self.teams))
+        self._pending: LogColumns | None = None
         nothing = records(compare(0))
         self._every, self._fair, self._all_fair = nothing, nothing, True
         self._spent, self._seats = np.zeros(0), np.zeros(0)
@@ -78,19 +55,19 @@ class Beliefs:
         self.agents = agents
         self._evidence = self._separation = None
 
-    def add(self, rows: Rows) -> None:
+    def add(self, rows: LogColumns) -> None:
         """Take in finished matches, in the order given."""
         if not len(rows):
             return
         self.matches += len(rows)
-        self.cost_s += float(rows.log.duration_s.sum())
-        np.add.at(self._spent, rows.log.agents, rows.log.duration_s[:, None] / rows.log.agents.shape[1])
-        np.add.at(self._seats, rows.log.agents, 1.0)
+        self.cost_s += float(rows.duration_s.sum())
+        np.add.at(self._spent, rows.agents, rows.duration_s[:, None] / rows.agents.shape[1])
+        np.add.at(self._seats, rows.agents, 1.0)
         self.ratings = glicko2.fold(self.ratings, self._compared(rows), self.glicko)
-        self._observe(self._pending.joined(rows))
+        self._observe(concatenated([self._pending, rows]) if self._pending is not None else rows)
         self._evidence = self._separation = None
 
-    def copy_with(self, rows: Rows) -> Beliefs:
+    def copy_with(self, rows: LogColumns) -> Beliefs:
         """What would be believed with these matches too."""
         made = Beliefs(self.teams, self.group_size, self.glicko, self.alpha, self.margin_elo)
         made.__dict__.update(self.__dict__)
@@ -117,23 +94,23 @@ class Beliefs:
         known = (self._spent + overall) / (self._seats + 1.0)
         return np.maximum(known, 1e-6)
 
-    def _compared(self, rows: Rows) -> Comparisons:
+    def _compared(self, rows: LogColumns) -> Comparisons:
         """The rows as comparisons; match numbers are places among the rows."""
-        return comparisons_of(replace(rows.log, seq=np.arange(len(rows))), self.teams, self.agents)
+        return comparisons_of(replace(rows, seq=np.arange(len(rows))), self.teams, self.agents)
 
-    def _observe(self, rows: Rows) -> None:
+    def _observe(self, rows: LogColumns) -> None:
         _, where, size = np.unique(rows.group, return_inverse=True, return_counts=True)
         whole = (size >= self.group_size)[where]
-        self._pending, ready = rows.take(~whole), rows.take(whole)
+        self._pending, ready = some_of(rows, ~whole), some_of(rows, whole)
         if not len(ready):
             return
         found = records(self._group_means(ready, fair_only=False))
         self._every = together(self.agents, self._every, found)
-        self._all_fair &= bool(ready.log.fair.all())
-        fair = found if ready.log.fair.all() else records(self._group_means(ready, fair_only=True))
+        self._all_fair &= bool(ready.fair.all())
+        fair = found if ready.fair.all() else records(self._group_means(ready, fair_only=True))
         self._fair = together(self.agents, self._fair, fair)
 
-    def _group_means(self, rows: Rows, fair_only: bool) -> Comparisons:
+    def _group_means(self, rows: LogColumns, fair_only: bool) -> Comparisons:
         """A row for each two agents of a group, with the mean of their scores."""
         made = self._compared(rows)
         swapped = made.first > made.second

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from rung.errors import UserError
 from rung.games.rng import derive
-from rung.platform.beliefs import Beliefs, Rows, no_rows
+from rung.platform.beliefs import Beliefs, some_of
 from rung.platform.match import Clock
 from rung.platform.runner import Done, Runner, Task
 from rung.platform.series import seatings
-from rung.platform.store import Claim, Finished, Ladder, LadderAgent, LogColumns, Lost, NewMatch, Receipt, Store
+from rung.platform.store import Claim, Finished, Ladder, LadderAgent, Lost, NewMatch, Receipt, Store
+from rung.platform.store.columns import concatenated
 from rung.scheduler import stopping
 from rung.scheduler.comparisons import Ints
 from rung.scheduler.pairing import Pick, pick, snapshot_of
@@ -117,7 +117,7 @@ class LadderLoop:
             ladder.teams, len(self.seatings), ladder.settings.glicko, self.rules.alpha, self.rules.margin_elo
         )
         """Of whole rounds, in the order they were planned: what is chosen by."""
-        self._recent = no_rows(ladder.seats)
+        self._recent = store.columns(ladder.id, ladder.log_length)
         """Results of the rounds that are not whole yet."""
         self._group_of: dict[int, int] = {}
         self._open: set[int] = set()
@@ -233,7 +233,8 @@ class LadderLoop:
             margin_elo=self.rules.margin_elo,
         )
         picks = pick(self.rules.rule, snapshot, wanted, derive(self.rules.seed, 2, self._round))
-        self._enter(picks)
+        if picks:
+            self._enter(picks)
         return bool(picks)
 
     def _enter(self, picks: Sequence[Pick]) -> None:
@@ -259,16 +260,17 @@ class LadderLoop:
             if not self.closing:
                 self.closing = self._stop(self._progress()) or ""
         if self._dry and not self.standing and self._taken == self._round:
-            self.closing = self.closing or "Nothing is left that is worth playing."
+            settled = stopping.all_settled()(self._progress())
+            self.closing = self.closing or settled or "Nothing is left that is worth playing."
 
     def _take(self, rounds: int) -> None:
         """Believe the results of the rounds before this number."""
         recent = self._recent
         mine = recent.group // _IN_ROUND < rounds
-        rows = recent.take(mine)
-        self._recent = recent.take(~mine)
-        self._beliefs.add(rows.take(np.argsort(rows.log.match)))
-        for match in rows.log.match.tolist():
+        rows = some_of(recent, mine)
+        self._recent = some_of(recent, ~mine)
+        self._beliefs.add(some_of(rows, np.argsort(rows.match)))
+        for match in rows.match.tolist():
             self._group_of.pop(match, None)
         self._taken = rounds
 
@@ -288,7 +290,7 @@ class LadderLoop:
         limits += [stopping.cost_spent(self.rules.cost_s)] if self.rules.cost_s else []
         if not limits:
             return None
-        cost = self._beliefs.cost_s + float(self._recent.log.duration_s.sum())
+        cost = self._beliefs.cost_s + float(self._recent.duration_s.sum())
         return stopping.any_of(*limits)(replace(self._progress(), cost_s=cost))
 
     def _keep_leases(self) -> None:
@@ -306,7 +308,7 @@ class LadderLoop:
         ladder = self.store.reload(self.ladder.id)
         if ladder.revision == self.seen_revision:
             return
-        self.ladder, self.seen_revision = ladder, ladder.revision
+        self.ladder, self.seen_revision, self._dry = ladder, ladder.revision, False
         self.agents = self.store.agents(ladder.id)
         self._beliefs.grow(len(self.agents))
         self._stop = self.rules.stop([agent.name for agent in self.agents])
@@ -339,15 +341,8 @@ class LadderLoop:
         return np.array(lines, dtype=np.int64).reshape(-1, self.ladder.seats)
 
     def _read_log(self) -> None:
-        log: LogColumns = self.store.columns(self.ladder.id, self._seq)
+        log = self.store.columns(self.ladder.id, self._seq)
         if not len(log):
             return
         self._seq = int(log.seq[-1])
-        group = np.array([self._group_of[match] for match in log.match.tolist()], dtype=np.int64)
-        self._recent = self._recent.joined(Rows(log, group))
-
-
-def check_field(agents: int, seats: int) -> None:
-    """Refuse a ladder that could not play one match."""
-    if agents < max(2, seats):
-        raise UserError(f"A ladder of this game needs at least {max(2, seats)} agents, not {agents}.")
+        self._recent = concatenated([self._recent, log])

@@ -50,7 +50,8 @@ def all_settled(share: float = 1.0) -> Stop:
         }
         listing = ", ".join(f"{counts[kind]} {word}" for kind, word in words.items() if counts[kind])
         if counts["undecided"] == 0:
-            return f"All {total} pairs are settled ({listing})." if total else "There is no pair to settle."
+            pairs = "The one pair is" if total == 1 else f"All {total} pairs are"
+            return f"{pairs} settled ({listing})." if total else "There is no pair to settle."
         return f"{total - counts['undecided']} of {total} pairs are settled, {share:.0%} were asked for ({listing})."
 
     return rule

@@ -109,7 +109,7 @@ def verify(
 
 def believed(store: Store, ladder: Ladder) -> Beliefs:
     """What a ladder's log says."""
-    from rung.platform.beliefs import Beliefs, logged_rows
+    from rung.platform.beliefs import Beliefs
     from rung.platform.ladder import Rules
     from rung.platform.series import seatings
 
@@ -117,8 +117,7 @@ def believed(store: Store, ladder: Ladder) -> Beliefs:
     size = len(seatings(ladder.seats)) if rules.paired else 1
     beliefs = Beliefs(ladder.teams, size, ladder.settings.glicko, rules.alpha, rules.margin_elo)
     beliefs.grow(len(store.agents(ladder.id)))
-    ids, groups, _ = store.planned(ladder.id)
-    beliefs.add(logged_rows(store.columns(ladder.id), ids, groups))
+    beliefs.add(store.columns(ladder.id))
     return beliefs
 
 
