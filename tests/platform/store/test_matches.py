@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from rung.errors import UserError
@@ -209,6 +210,15 @@ def test_what_comes_back_for_an_agent_that_left_is_withdrawn(store: Store) -> No
     assert store.void([claims[1].lost("node")], NOW) == [Receipt(claims[1].match, "withdrawn")]
     store.release([claims[2]])
     assert store.counts(ladder.id) == Counts(finished=1, withdrawn=2)
+
+
+def test_numbers_may_come_out_of_arrays(store: Store) -> None:
+    ladder = ladder_of(store)
+    line = np.array([1, 0])
+    ids = play(store, ladder, [new(*line, group=line[0], deal=line[1])], [(1, 2)])
+    assert [row.agents for row in store.log(ladder.id)] == [(1, 0)]
+    assert len(store.history(ladder.id, line[0])) == 1
+    assert store.matches_of(ladder.id, line[1]) == ids
 
 
 def test_bad_plans_are_refused(store: Store) -> None:
