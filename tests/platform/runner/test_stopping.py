@@ -13,7 +13,7 @@ from rung.platform.runner import Done, open_runner
 from tests.platform.runner.conftest import collect, let_go, numbers, playing, tasks, until, waiting
 
 
-@pytest.mark.parametrize("address", ["serial", "pool", "local"])
+@pytest.mark.parametrize("address", ["serial", "pool"])
 def test_stopping_softly_ends_what_has_begun(address: str, outsiders: Path, tmp_path: Path) -> None:
     """What has begun comes from `collect`, all else is given back, and nothing more is taken."""
     given = waiting(5, tmp_path)
@@ -33,13 +33,15 @@ def test_stopping_softly_ends_what_has_begun(address: str, outsiders: Path, tmp_
 
 @pytest.mark.parametrize("address", ["pool", "local"])
 def test_stopping_now_gives_all_back(address: str, outsiders: Path, tmp_path: Path) -> None:
-    """What had come in before is still handed out; what was under way is given back; its workers are gone."""
+    """Softly first, what has not begun is given back; then what was under way, and its workers are gone."""
     runner = open_runner(address, workers=2)
     runner.submit([*tasks(3), *waiting(3, tmp_path, first=3)])
     done: list[Done] = []
     until(lambda: len(done) == 3, lambda: done.extend(runner.collect(0.05)))
     pids = playing(tmp_path, 2, runner)
-    assert numbers(runner.stop(now=True)) == [3, 4, 5]
+    soft = runner.stop(now=False)
+    assert numbers(soft) == [5]
+    assert numbers(runner.stop(now=True)) == [3, 4]
     assert runner.collect(10.0) == []
     assert runner.stop(now=True) == []
     for pid in pids:
