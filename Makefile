@@ -9,9 +9,10 @@ STAMP := .venv/.installed
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
 
-run: $(STAMP) ## play a small series in sushi_go and connect_four
-	@$(BIN)/rung play sushi_go "mcts(iterations=200)" osla random --set players=3 --matches 24 --workers 2
-	@$(BIN)/rung play connect_four "mcts(iterations=1000)" osla --matches 100 --workers 2
+run: $(STAMP) ## a live ladder on this machine, played until it is known who is better
+	@rm -f .demo.db .demo.db-wal .demo.db-shm
+	@$(BIN)/rung tournament examples/demo.toml --db .demo.db
+	@$(BIN)/rung verify demo --db .demo.db
 
 test: lint ## all checks: lint, types, layers, tests
 	@$(BIN)/pytest -q -n 2

@@ -36,6 +36,10 @@ SECTIONS = {
     "play": "rung play",
     "replay": "rung replay",
     "simulate": "rung simulate",
+    "tournament": "rung tournament",
+    "ladders": "rung ladders, rank and verify",
+    "rank": "rung ladders, rank and verify",
+    "verify": "rung ladders, rank and verify",
 }
 OUR_GAMES = [name for name in GAMES.names() if GAMES.load(name).__module__.startswith("rung.")]
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -200,6 +204,7 @@ def test_commands_run(page: str, blocks: Blocks, install: Install, run: Run, tmp
     """Each `rung` command of the page, in its order, in one folder."""
     lines = [line for block in blocks(page, "sh") for line in block.splitlines() if line.startswith("rung ")]
     project = install(page) if lines and blocks(page, "toml") else None
+    (tmp_path / "cup.toml").write_text('game = "connect_four"\nagents = ["random", "first"]\n[stop]\nmatches = 20\n')
     for line in lines:
         done = run(shlex.split(line), tmp_path, project)
         assert done.returncode == 0, f"{line}\n{done.stderr}"
