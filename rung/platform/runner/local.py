@@ -60,7 +60,7 @@ def local_runner(workers: int | None) -> RayRunner:
                 logging_level=logging.CRITICAL,
                 configure_logging=False,
                 object_store_memory=_STORE_MB * _MB,
-                _temp_dir=str(folder),
+                _temp_dir=str(folder / "r"),  # Ray opens its own folder to everybody; ours keeps them out
             )
     except Exception as error:
         leave()

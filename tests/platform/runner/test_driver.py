@@ -66,13 +66,14 @@ def driver(address: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], 
 
 @pytest.mark.parametrize("address", ["pool", "local"])
 def test_a_killed_driver_leaves_nothing(address: str, outsiders: Path, tmp_path: Path) -> None:
-    """kill -9 of the driver in mid-match ends all its processes, and Ray's folder goes with them."""
+    """kill -9 of the driver in mid-match ends all its processes, and Ray's folder, into which nobody
+    else can look, goes with them."""
     with driver(address, tmp_path) as (process, family):
         assert len(family) >= 2
-        folders = {
-            Path(file.path).parents[2] for one in family for file in one.open_files() if "rung-ray-" in file.path
-        }
-        assert bool(folders) == (address == "local")
+        files = [Path(file.path) for one in family for file in one.open_files()]
+        folders = {folder for file in files for folder in file.parents if folder.name.startswith("rung-ray-")}
+        assert len(folders) == (address == "local")
+        assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in folders)
         process.kill()
         until(lambda: not any(alive(one) for one in family))
         until(lambda: not any(folder.exists() for folder in folders))
