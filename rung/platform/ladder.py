@@ -36,6 +36,7 @@ LEASE_S = 30.0
 _RENEW_S = LEASE_S / 4
 _IN_ROUND = 1 << 24
 """A group's number tells its round: round · `_IN_ROUND` + its place there."""
+_MOST_CLAIMED = 100_000
 _UNKNOWN_S = 0.05
 """What a match is thought to take before any was played."""
 
@@ -153,7 +154,10 @@ class LadderLoop:
             self._fill()
         if self.closing and not (self._claims if self.winding_up else self._open):
             return False
-        self.hand_in(self.runner.collect(timeout_s))
+        dones = self.runner.collect(timeout_s)
+        if not dones and not self._claims:
+            time.sleep(timeout_s)  # nothing is being played here: what there is, others hold, or must come first
+        self.hand_in(dones)
         self._keep_leases()
         self._advance()
         if not self.winding_up and (why := self._out_of_time()):
@@ -319,7 +323,7 @@ class LadderLoop:
 
     def _load(self) -> None:
         """Where the ladder stands, from the store alone."""
-        self.store.expire(self.now())
+        self._take_back()
         ids, groups, unplayed = self.store.planned(self.ladder.id)
         self._group_of = dict(zip(ids.tolist(), groups.tolist(), strict=True))
         self._open = set(ids[unplayed == 1].tolist())
@@ -331,6 +335,14 @@ class LadderLoop:
         self._take(max(0, min(oldest, self._round - 1)))
         if self._taken:
             self.closing = self._stop(self._progress()) or ""
+
+    def _take_back(self) -> None:
+        """Free what was claimed by processes of this machine that are gone; others keep theirs until the lease ends. Should
+        one live after all, its results come late and change nothing."""
+        self.store.expire(self.now())
+        claimed = self.store.matches_in(self.ladder.id, "claimed", _MOST_CLAIMED)
+        for worker in {match.worker for match in claimed if match.worker and _is_gone(match.worker)}:
+            self.store.release(self.store.claims_of(worker))
 
     def _lines(self, ids: Ints) -> Ints:
         """The line-ups of the last round, as its picks had them."""
@@ -346,3 +358,17 @@ class LadderLoop:
             return
         self._seq = int(log.seq[-1])
         self._recent = concatenated([self._recent, log])
+
+
+def _is_gone(name: str) -> bool:
+    """Whether the process that claims under this name was one of this machine, and runs no more."""
+    host, _, process = name.rpartition("/")
+    if host != socket.gethostname() or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

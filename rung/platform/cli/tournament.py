@@ -168,6 +168,8 @@ class _Show:
         from rung.platform.cli.standings import standings, verdict_line
 
         beliefs = self.loop.beliefs()
+        if not beliefs.matches:
+            return f"no match is finished yet; {self.runner.cores} cores"
         leader = standings(beliefs, self.loop.standing_agents())[0]
         return f"{self._pace()}; {verdict_line(beliefs)}; ahead: {leader.name}"
 
