@@ -11,14 +11,13 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from rung.games.rng import derive
 from rung.platform.beliefs import Beliefs, some_of
-from rung.platform.match import Clock
+from rung.platform.rules import Rules
 from rung.platform.runner import Done, Runner, Task
 from rung.platform.series import seatings
 from rung.platform.store import Claim, Finished, Ladder, LadderAgent, Lost, NewMatch, Receipt, Store
@@ -26,7 +25,7 @@ from rung.platform.store.columns import concatenated
 from rung.scheduler import stopping
 from rung.scheduler.comparisons import Ints
 from rung.scheduler.pairing import Pick, pick, snapshot_of
-from rung.scheduler.stopping import Progress, Stop
+from rung.scheduler.stopping import Progress
 
 ROUND = 16
 """Groups of matches in the first rounds."""
@@ -39,52 +38,6 @@ _IN_ROUND = 1 << 24
 _MOST_CLAIMED = 100_000
 _UNKNOWN_S = 0.05
 """What a match is thought to take before any was played."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How a ladder pairs and when it stops: kept with it in the store, as plain data."""
-
-    seed: int = 1
-    paired: bool = True
-    clock: Clock | None = None
-    rule: str = "gain"
-    alpha: float = 0.05
-    margin_elo: float = 35.0
-    costs: bool = False
-    """Whether pairing reckons with measured time; then what is played depends on the machine."""
-    settled: float | None = None
-    top: int | None = None
-    pair: tuple[str, str] | None = None
-    matches: int | None = None
-    time_s: float | None = None
-    cost_s: float | None = None
-
-    def stop(self, names: Sequence[str]) -> Stop:
-        """The rule to stop by; it never does when none is given."""
-        rules = []
-        if self.pair:
-            first, second = (names.index(name) for name in self.pair)
-            rules.append(stopping.pair_settled(first, second))
-        rules += [stopping.top_settled(self.top)] if self.top else []
-        rules += [stopping.all_settled(self.settled)] if self.settled else []
-        rules += [stopping.matches_played(self.matches)] if self.matches else []
-        rules += [stopping.time_passed(self.time_s)] if self.time_s else []
-        rules += [stopping.cost_spent(self.cost_s)] if self.cost_s else []
-        return stopping.any_of(*rules)
-
-    def as_data(self) -> dict[str, Any]:
-        data = {name: value for name, value in vars(self).items() if name not in ("clock", "pair")}
-        data["clock"] = [self.clock.base_s, self.clock.increment_s] if self.clock else None
-        data["pair"] = list(self.pair) if self.pair else None
-        return data
-
-    @classmethod
-    def of_data(cls, data: dict[str, Any]) -> Rules:
-        given = dict(data)
-        given["clock"] = Clock(*given["clock"]) if given.get("clock") else None
-        given["pair"] = tuple(given["pair"]) if given.get("pair") else None
-        return cls(**given)
 
 
 class LadderLoop:
@@ -104,7 +57,7 @@ class LadderLoop:
         self.store, self.runner, self.ladder, self.now = store, runner, ladder, now
         self.standing = standing
         """Whether it waits for newcomers when nothing is left to play."""
-        self.rules = rules or Rules.of_data(dict(ladder.settings.options))
+        self.rules = rules or Rules.of_data(ladder.settings.options)
         self.seatings = seatings(ladder.seats) if self.rules.paired else [tuple(range(ladder.seats))]
         self.name = f"{socket.gethostname()}/{os.getpid()}"
         self.began = now()
@@ -112,7 +65,7 @@ class LadderLoop:
         """Why no more is planned; the loop goes on until what is planned has been played, or has begun when winding up."""
         self.winding_up = False
         self._claims: dict[int, Claim] = {}
-        self._renewed = self._expired = self.began
+        self._renewed = self.began
         self.seen_revision = -1
         self._beliefs = Beliefs(
             ladder.teams, len(self.seatings), ladder.settings.glicko, self.rules.alpha, self.rules.margin_elo
@@ -219,8 +172,8 @@ class LadderLoop:
         """Plan the next round; False when there is nothing worth playing."""
         beliefs, seats = self._beliefs, self.ladder.seats
         wanted = max(ROUND, int(GROWTH * self._groups))
-        if self.rules.matches:
-            left = self.rules.matches - self._groups * len(self.seatings)
+        if self.rules.limits.matches:
+            left = self.rules.limits.matches - self._groups * len(self.seatings)
             wanted = min(wanted, -(-left // len(self.seatings)))
         active = [agent.number for agent in self.agents if agent.state == "active"]
         if wanted <= 0 or len(active) < max(2, seats):
@@ -290,12 +243,8 @@ class LadderLoop:
 
     def _out_of_time(self) -> str | None:
         """Budgets of time end the ladder between rounds too; the matches of a round are long in some games."""
-        limits = [stopping.time_passed(self.rules.time_s)] if self.rules.time_s else []
-        limits += [stopping.cost_spent(self.rules.cost_s)] if self.rules.cost_s else []
-        if not limits:
-            return None
-        cost = self._beliefs.cost_s + float(self._recent.duration_s.sum())
-        return stopping.any_of(*limits)(replace(self._progress(), cost_s=cost))
+        cost_s = self._beliefs.cost_s + float(self._recent.duration_s.sum())
+        return self.rules.limits.stop_for_time()(replace(self._progress(), cost_s=cost_s))
 
     def _keep_leases(self) -> None:
         now = self.now()
@@ -315,7 +264,7 @@ class LadderLoop:
         self.ladder, self.seen_revision, self._dry = ladder, ladder.revision, False
         self.agents = self.store.agents(ladder.id)
         self._beliefs.grow(len(self.agents))
-        self._stop = self.rules.stop([agent.name for agent in self.agents])
+        self._stop = self.rules.limits.stop([agent.name for agent in self.agents])
         ids, _, unplayed = self.store.planned(ladder.id)
         self._open &= set(ids[unplayed == 1].tolist())
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from rung.errors import UserError, unknown
 from rung.platform.match import Clock
+from rung.platform.rules import Limits, Rules
 from rung.scheduler.separation import ALPHA, MARGIN_ELO
 
 T = TypeVar("T")
@@ -18,7 +19,7 @@ T = TypeVar("T")
 _TABLES: dict[str, tuple[str, ...]] = {
     "": ("name", "game", "seed", "agents", "match", "pairing", "stop"),
     "match": ("paired", "clock"),
-    "pairing": ("rule", "alpha", "margin"),
+    "pairing": ("rule", "alpha", "margin", "costs"),
     "stop": ("settled", "top", "pair", "matches", "time", "cost"),
     "agents": ("spec", "name"),
 }
@@ -35,33 +36,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Limits:
-    """When to stop: as soon as one of these holds."""
-
-    settled: float | None = None
-    """Share of the pairs."""
-    top: int | None = None
-    pair: tuple[str, str] | None = None
-    matches: int | None = None
-    time_s: float | None = None
-    cost_s: float | None = None
-
-
-@dataclass(frozen=True)
 class Tournament:
-    """All that decides a tournament. With budgets in iterations its matches are exactly repeatable."""
+    """What a file says."""
 
     name: str
     game: str
     """As a call, in its shortest form."""
     agents: tuple[Entry, ...]
-    seed: int = 1
-    paired: bool = True
-    clock: Clock | None = None
-    rule: str = "gain"
-    alpha: float = ALPHA
-    margin_elo: float = MARGIN_ELO
-    limits: Limits = Limits(settled=1.0)
+    rules: Rules
 
 
 def load(file: Path) -> Tournament:
@@ -95,13 +77,16 @@ class _Reader:
             name=self._check("", "name", self._text("name", self.file.stem), _checked_name),
             game=game.spec,
             agents=agents,
-            seed=self._number("", "seed", self.document, 1, whole=True),
-            paired=self._flag("match", "paired", match, default=True),
-            clock=self._check("match", "clock", match.get("clock"), _clock),
-            rule=self._check("pairing", "rule", pairing.get("rule", "gain"), _rule),
-            alpha=self._number("pairing", "alpha", pairing, ALPHA, below=1.0),
-            margin_elo=self._number("pairing", "margin", pairing, MARGIN_ELO, least=0.0),
-            limits=self._limits(agents),
+            rules=Rules(
+                seed=self._number("", "seed", self.document, 1, whole=True),
+                paired=self._flag("match", "paired", match, default=True),
+                clock=self._check("match", "clock", match.get("clock"), _clock),
+                rule=self._check("pairing", "rule", pairing.get("rule", "gain"), _rule),
+                alpha=self._number("pairing", "alpha", pairing, ALPHA, below=1.0),
+                margin_elo=self._number("pairing", "margin", pairing, MARGIN_ELO, least=0.0),
+                costs=self._flag("pairing", "costs", pairing, default=False),
+                limits=self._limits(agents),
+            ),
         )
 
     def _game(self) -> Any:

@@ -29,7 +29,7 @@ def test_the_example_is_a_tournament(blocks: Callable[[str, str], list[str]], tm
     (text,) = blocks("docs/tournaments.md", "toml")
     (tmp_path / "cup.toml").write_text(text)
     made = load(tmp_path / "cup.toml")
-    assert (made.name, len(made.agents), made.limits.time_s) == ("demo", 3, 7200.0)
+    assert (made.name, len(made.agents), made.rules.limits.time_s) == ("demo", 3, 7200.0)
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "examples").glob("*.toml")), ids=lambda file: file.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from rung.errors import UserError
 from rung.platform.beliefs import Beliefs, some_of
 from rung.platform.cli.ranking import believed
-from rung.platform.ladder import LadderLoop, Rules
+from rung.platform.ladder import LadderLoop
 from rung.platform.match import Clock
+from rung.platform.rules import Limits, Rules
 from rung.platform.runner import Done, Runner, Task, open_runner
 from rung.platform.store import Ladder, LogColumns, Settings, Store, open_store
 from rung.scheduler import glicko2
@@ -73,7 +75,7 @@ def test_the_same_matches_on_every_runner(tmp_path: Path) -> None:
     for address in ("serial", "pool", "local"):
         (folder := tmp_path / address).mkdir()
         with store_at(folder) as store, open_runner(address, 2) as runner:
-            ladder = ladder_in(store, Rules(seed=5, matches=150))
+            ladder = ladder_in(store, Rules(seed=5, limits=Limits(matches=150)))
             loop = play(store, runner)
             assert loop.closing.startswith("The budget is used up: ")
             assert store.verify(ladder.id) == []
@@ -87,7 +89,7 @@ def test_another_seed_other_matches(tmp_path: Path) -> None:
     for seed in (1, 2):
         (folder := tmp_path / str(seed)).mkdir()
         with store_at(folder) as store, open_runner("serial") as runner:
-            ladder = ladder_in(store, Rules(seed=seed, matches=40))
+            ladder = ladder_in(store, Rules(seed=seed, limits=Limits(matches=40)))
             play(store, runner)
             found.append(played(store, ladder))
     assert found[0] != found[1]
@@ -96,7 +98,7 @@ def test_another_seed_other_matches(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rule", ["gain", "z", "swiss"])
 def test_an_interrupted_ladder_plays_the_same_matches(tmp_path: Path, rule: str) -> None:
     """Twice it is gone without a word, so that its claims must expire; then it is stopped again and again."""
-    rules = Rules(seed=5, rule=rule, matches=120)
+    rules = Rules(seed=5, rule=rule, limits=Limits(matches=120))
     (whole := tmp_path / "whole").mkdir()
     with store_at(whole) as store, open_runner("serial") as runner:
         ladder = ladder_in(store, rules)
@@ -123,7 +125,7 @@ def test_an_interrupted_ladder_plays_the_same_matches(tmp_path: Path, rule: str)
 
 def test_it_ends_when_all_is_settled_and_says_so(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, open_runner("serial") as runner:
-        ladder = ladder_in(store, Rules(settled=1.0), agents=("random", "mcts(iterations=200)"))
+        ladder = ladder_in(store, Rules(limits=Limits(settled=1.0)), agents=("random", "mcts(iterations=200)"))
         loop = play(store, runner)
         assert loop.closing == "The one pair is settled (1 separated)."
         assert store.reload(ladder.id).log_length < 150
@@ -132,7 +134,7 @@ def test_it_ends_when_all_is_settled_and_says_so(tmp_path: Path) -> None:
 
 def test_it_ends_when_nothing_is_worth_playing_though_no_rule_says_so(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, open_runner("serial") as runner:
-        ladder_in(store, Rules(matches=100_000), agents=("random", "mcts(iterations=200)"))
+        ladder_in(store, Rules(limits=Limits(matches=100_000)), agents=("random", "mcts(iterations=200)"))
         assert play(store, runner).closing == "The one pair is settled (1 separated)."
 
 
@@ -156,7 +158,7 @@ def test_a_standing_ladder_waits_for_newcomers(tmp_path: Path) -> None:
 
 def test_matches_that_always_fail_are_parked_and_do_not_hold_up_the_rest(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, open_runner("serial") as inner:
-        ladder = ladder_in(store, Rules(rule="round_robin", matches=120))
+        ladder = ladder_in(store, Rules(rule="round_robin", limits=Limits(matches=120)))
         loop = play(store, Stubborn(inner, "osla"))  # type: ignore[arg-type]
         counts = store.counts(ladder.id)
         assert counts.parked > 10
@@ -170,7 +172,7 @@ def test_matches_that_always_fail_are_parked_and_do_not_hold_up_the_rest(tmp_pat
 
 def test_a_budget_of_time_ends_a_ladder_between_rounds(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, open_runner("serial") as runner:
-        ladder = ladder_in(store, Rules(time_s=50.0))
+        ladder = ladder_in(store, Rules(limits=Limits(time_s=50.0)))
         clock = [NOW]
 
         def now() -> float:
@@ -189,7 +191,9 @@ def test_a_budget_of_time_ends_a_ladder_between_rounds(tmp_path: Path) -> None:
 def test_games_of_more_seats(tmp_path: Path) -> None:
     with store_at(tmp_path) as store, open_runner("serial") as runner:
         game = "sushi_go(players=3)"
-        ladder = ladder_in(store, Rules(matches=60), game, ("random", "first", "osla", "mcts(iterations=10)"))
+        ladder = ladder_in(
+            store, Rules(limits=Limits(matches=60)), game, ("random", "first", "osla", "mcts(iterations=10)")
+        )
         loop = play(store, runner)
         assert store.reload(ladder.id).log_length == 60
         assert loop.beliefs().evidence.records.met.sum() == pytest.approx(
@@ -199,8 +203,8 @@ def test_games_of_more_seats(tmp_path: Path) -> None:
 
 
 def test_rules_survive_the_store() -> None:
-    rules = Rules(3, False, Clock(5.0, 0.1), "z", 0.01, 20.0, True, 0.9, 2, ("a", "b"), 10, 5.0, 6.0)
-    assert Rules.of_data(rules.as_data()) == rules
+    rules = Rules(3, False, Clock(5.0, 0.1), "z", 0.01, 20.0, True, Limits(0.9, 2, ("a", "b"), 10, 5.0, 6.0))
+    assert Rules.of_data(json.loads(json.dumps(rules.as_data()))) == rules
     assert Rules.of_data(Rules().as_data()) == Rules()
 
 

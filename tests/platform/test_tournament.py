@@ -8,7 +8,8 @@ import pytest
 
 from rung.errors import UserError
 from rung.platform.match import Clock
-from rung.platform.tournament import Entry, Limits, Tournament, load
+from rung.platform.rules import Limits, Rules
+from rung.platform.tournament import Entry, Tournament, load
 
 WHOLE = """
 name = "autumn"
@@ -24,6 +25,7 @@ clock = "60+0.5"
 rule = "z"
 alpha = 0.01
 margin = 20
+costs = true
 
 [stop]
 settled = 0.9
@@ -50,21 +52,16 @@ def test_everything_a_file_can_say(tmp_path: Path) -> None:
             Entry("deep", "mcts(iterations=200)"),
             Entry("random", "random"),
         ),
-        seed=7,
-        paired=False,
-        clock=Clock(60.0, 0.5),
-        rule="z",
-        alpha=0.01,
-        margin_elo=20,
-        limits=Limits(0.9, 1, ("deep", "random"), 500, 7200.0, 5400.0),
+        rules=Rules(
+            7, False, Clock(60.0, 0.5), "z", 0.01, 20, True, Limits(0.9, 1, ("deep", "random"), 500, 7200.0, 5400.0)
+        ),
     )
 
 
 def test_the_least_a_file_must_say(tmp_path: Path) -> None:
     made = read(tmp_path, 'game = "connect_four"\nagents = ["random", "first"]\n')
-    assert made == Tournament("cup", "connect_four", (Entry("random", "random"), Entry("first", "first")))
-    assert made.limits == Limits(settled=1.0)
-    assert made.paired
+    agents = (Entry("random", "random"), Entry("first", "first"))
+    assert made == Tournament("cup", "connect_four", agents, Rules(limits=Limits(settled=1.0)))
 
 
 def test_agents_as_tables(tmp_path: Path) -> None:
@@ -76,8 +73,8 @@ def test_agents_as_tables(tmp_path: Path) -> None:
     ("change", "line", "complaint"),
     [
         (("seed = 7", "sed = 7"), 4, "There is no key of a tournament called 'sed'. Did you mean seed?"),
-        (("[stop]", "[stopp]"), 16, "Did you mean stop?"),
-        (("top = 1", "topp = 1"), 18, "There is no key of [stop] called 'topp'. Did you mean top?"),
+        (("[stop]", "[stopp]"), 17, "Did you mean stop?"),
+        (("top = 1", "topp = 1"), 19, "There is no key of [stop] called 'topp'. Did you mean top?"),
         (('game = "hex(size=5)"', 'game = "hexx"'), 3, "There is no game called 'hexx'. Did you mean hex?"),
         (("hex(size=5)", "hex(size=50)"), 3, "size must be a whole number from 2 to 19, not 50"),
         (('"random"]', '"randum"]'), 5, "There is no agent called 'randum'. Did you mean random?"),
@@ -93,14 +90,14 @@ def test_agents_as_tables(tmp_path: Path) -> None:
         (("alpha = 0.01", "alpha = 1.0"), 13, "alpha must be a number above 0 and below 1, not 1.0"),
         (("alpha = 0.01", "alpha = nan"), 13, "alpha must be a number above 0 and below 1, not nan"),
         (("margin = 20", "margin = -5"), 14, "margin must be a number at least 0, not -5"),
-        (("settled = 0.9", "settled = 90"), 17, "settled must be a number above 0 and at most 1, not 90"),
-        (("top = 1", "top = 4"), 18, "the best 4 cannot be settled among 3 agents"),
-        (("top = 1", "top = 1.5"), 18, "top must be a whole number at least 1, not 1.5"),
-        (('["deep", "random"]\nm', '["deep", "dep"]\nm'), 19, "There is no agent called 'dep'. Did you mean deep?"),
-        (('["deep", "random"]\nm', '["deep", "deep"]\nm'), 19, "pair must name two different agents"),
-        (("matches = 500", "matches = 0"), 20, "matches must be a whole number at least 1, not 0"),
-        (('time = "2 h"', 'time = "2 weeks"'), 21, "a duration is written like"),
-        (('cost = "90 min"', "cost = 0"), 22, "a duration is written like"),
+        (("settled = 0.9", "settled = 90"), 18, "settled must be a number above 0 and at most 1, not 90"),
+        (("top = 1", "top = 4"), 19, "the best 4 cannot be settled among 3 agents"),
+        (("top = 1", "top = 1.5"), 19, "top must be a whole number at least 1, not 1.5"),
+        (('["deep", "random"]\nm', '["deep", "dep"]\nm'), 20, "There is no agent called 'dep'. Did you mean deep?"),
+        (('["deep", "random"]\nm', '["deep", "deep"]\nm'), 20, "pair must name two different agents"),
+        (("matches = 500", "matches = 0"), 21, "matches must be a whole number at least 1, not 0"),
+        (('time = "2 h"', 'time = "2 weeks"'), 22, "a duration is written like"),
+        (('cost = "90 min"', "cost = 0"), 23, "a duration is written like"),
     ],
 )
 def test_mistakes_name_their_line(tmp_path: Path, change: tuple[str, str], line: int, complaint: str) -> None:

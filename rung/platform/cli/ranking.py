@@ -110,10 +110,10 @@ def verify(
 def believed(store: Store, ladder: Ladder) -> Beliefs:
     """What a ladder's log says."""
     from rung.platform.beliefs import Beliefs
-    from rung.platform.ladder import Rules
+    from rung.platform.rules import Rules
     from rung.platform.series import seatings
 
-    rules = Rules.of_data(dict(ladder.settings.options))
+    rules = Rules.of_data(ladder.settings.options)
     size = len(seatings(ladder.seats)) if rules.paired else 1
     beliefs = Beliefs(ladder.teams, size, ladder.settings.glicko, rules.alpha, rules.margin_elo)
     beliefs.grow(len(store.agents(ladder.id)))

@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from rung.platform.ladder import LadderLoop
+    from rung.platform.rules import Rules
     from rung.platform.runner import Runner
     from rung.platform.store import Ladder, Store
     from rung.platform.tournament import Tournament
@@ -49,7 +51,7 @@ def tournament(
         ladder = _ladder(store, plan, resume)
         _say(f"{plan.name}: {len(plan.agents)} agents, {plan.game}; results in {store.label}.")
         with open_runner(address, workers) as runner:
-            code = _Show(store, runner, ladder, _rules(plan)).run()
+            code = _Show(store, runner, ladder, plan.rules).run()
     if code:
         raise typer.Exit(code)
 
@@ -60,10 +62,11 @@ def _say(sentence: str) -> None:
 
 def _ladder(store: Store, plan: Tournament, resume: bool) -> Ladder:
     """The tournament's ladder, new or, to resume, as it is."""
+    from rung.platform.rules import Rules
     from rung.platform.store import Settings
 
     known = {ladder.name: ladder for ladder in store.ladders()}
-    options = _rules(plan).as_data()
+    options = plan.rules.as_data()
     if not resume:
         if plan.name in known:
             raise UserError(
@@ -80,8 +83,8 @@ def _ladder(store: Store, plan: Tournament, resume: bool) -> Ladder:
     ladder = known[plan.name]
     field = [(agent.name, agent.spec) for agent in store.agents(ladder.id)]
     same = ladder.game == plan.game and field == [(entry.name, entry.spec) for entry in plan.agents]
-    lasting = [name for name in options if name not in ("settled", "top", "pair", "matches", "time_s", "cost_s")]
-    if not same or any(options[name] != ladder.settings.options.get(name) for name in lasting):
+    kept = Rules.of_data(ladder.settings.options)
+    if not same or replace(kept, limits=plan.rules.limits) != plan.rules:
         raise UserError(
             f"The file does not describe the tournament {plan.name} of {store.label}: only what is under [stop] may change."
         )
@@ -89,17 +92,10 @@ def _ladder(store: Store, plan: Tournament, resume: bool) -> Ladder:
     return store.reload(ladder.id)
 
 
-def _rules(plan: Tournament) -> Any:
-    from rung.platform.ladder import Rules
-
-    limits = vars(plan.limits)
-    return Rules(plan.seed, plan.paired, plan.clock, plan.rule, plan.alpha, plan.margin_elo, **limits)
-
-
 class _Show:
     """A tournament being played, and what is seen of it."""
 
-    def __init__(self, store: Store, runner: Runner, ladder: Ladder, rules: Any) -> None:
+    def __init__(self, store: Store, runner: Runner, ladder: Ladder, rules: Rules) -> None:
         from rung.platform.cli.console import Terminal
         from rung.platform.ladder import LadderLoop
 
@@ -186,7 +182,7 @@ class _Show:
         beliefs = self.loop.beliefs()
         played = beliefs.matches
         speed = (played - self.matches_before) / max(time.monotonic() - self.began, 1e-9)
-        left = matches_left(beliefs, self.loop.rules.matches)
+        left = matches_left(beliefs, self.loop.rules.limits.matches)
         if not speed or left is None:
             return ""
         return f", about {_span(left / speed)} left" if left else ""
