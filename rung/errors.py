@@ -18,3 +18,10 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
     hint = f"Did you mean {by_lower[near[0]]}? " if near else ""
     listing = f"Known: {', '.join(names)}." if names else "There are none."
     return UserError(f"There is no {kind} called {name!r}. {hint}{listing}")
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Whether this is Ctrl-C. Where it arrives just as compiled code is called, it comes out as a `SystemError`."""
+    return isinstance(error, KeyboardInterrupt) or (
+        isinstance(error, SystemError) and isinstance(error.__cause__ or error.__context__, KeyboardInterrupt)
+    )

@@ -15,7 +15,7 @@ import numpy as np
 from rung.agents import AGENTS
 from rung.agents.agent import Agent, Outcome, Seen, View
 from rung.agents.spec import make as make_agent
-from rung.errors import UserError
+from rung.errors import UserError, is_interrupt
 from rung.games import GAMES
 from rung.games.game import CHANCE, Game, State
 from rung.games.rng import derive, stream
@@ -109,7 +109,9 @@ class _Unplayable(Exception):
 
 
 def _blamed(seat: int, error: Exception) -> _Fault:
-    """The forfeit of an agent that raised this."""
+    """The forfeit of an agent that raised this; Ctrl-C is nobody's fault."""
+    if is_interrupt(error):
+        raise KeyboardInterrupt from None
     return _Fault(Forfeit(seat, "memory" if isinstance(error, MemoryError) else "crash", _one_line(error)))
 
 
@@ -188,6 +190,8 @@ class _Match:
         except _Unplayable as error:
             raise error.cause from None
         except Exception as error:
+            if is_interrupt(error):
+                raise KeyboardInterrupt from None
             log.exception("%s failed", self.game.spec)
             self.ending = Void(f"{self.game.spec} failed: {_one_line(error)}")
 
@@ -291,6 +295,8 @@ def _tell(agent: Agent, seat: int, result: MatchResult) -> None:
     try:
         agent.end(Outcome(result.payoffs, result.scores, result.ranks, forfeited))
     except Exception as error:
+        if is_interrupt(error):
+            raise KeyboardInterrupt from None
         log.warning("%s in seat %d crashed after its match: %s", result.spec.agents[seat], seat, _one_line(error))
 
 

@@ -11,6 +11,8 @@ from math import inf
 
 import pytest
 
+from rung.agents.agent import Agent, View
+from rung.agents.simple import First
 from rung.errors import UserError
 from rung.games import GAMES
 from rung.games.game import Game, State
@@ -232,3 +234,20 @@ def test_everybody_is_told_how_it_ended() -> None:
 def test_an_agent_that_never_started_is_not_told_of_the_end() -> None:
     play(spec("connect_four", "fails_to_start", "witness"))
     assert Witness.outcomes == []
+
+
+def test_ctrl_c_on_the_way_into_compiled_code_is_no_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python raises a `SystemError` when a signal arrives as a compiled function takes its arguments."""
+
+    def interrupted(self: Agent, view: View) -> int:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    monkeypatch.setattr(First, "act", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        play(MatchSpec("connect_four", ("first", "first"), 1, 1))
+
+    def broken(self: Agent, view: View) -> int:
+        raise SystemError("something else")
+
+    monkeypatch.setattr(First, "act", broken)
+    assert isinstance(play(MatchSpec("connect_four", ("first", "first"), 1, 1)).ending, Forfeit)

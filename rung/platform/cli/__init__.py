@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from rung import __version__
-from rung.errors import UserError
+from rung.errors import UserError, is_interrupt
 from rung.platform.cli.catalogue import agents, games
 from rung.platform.cli.play import play
 from rung.platform.cli.ranking import ladders, rank, verify
@@ -63,7 +63,9 @@ def main() -> NoReturn:
         _leave(str(error), USER_ERROR)
     except TyperException as error:
         _leave(_sentence(error), USER_ERROR)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        if not is_interrupt(error):
+            raise
         _leave("Stopped.", INTERRUPTED)
     except OSError as error:
         if error.errno != errno.ENOSPC and not isinstance(error, BrokenPipeError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rung.errors import UserError
+from rung.errors import UserError, is_interrupt
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -154,7 +154,9 @@ class _Series:
                 self._play_with_progress()
             else:
                 self._play(lambda: None)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             code, self.stopped = INTERRUPTED, "Stopped by Ctrl-C"
         except WorkerDied:
             code, self.stopped = WORKER_DIED, "A worker process died"

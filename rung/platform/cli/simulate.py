@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rung.errors import UserError
+from rung.errors import UserError, is_interrupt
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -120,7 +120,9 @@ class _Found:
                 for run in _simulated(self.plans, workers):
                     self.runs.append(run)
                     bar.update(task, advance=1, description=f"ladders of {run.plan.world}")
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemError) as error:
+            if not is_interrupt(error):
+                raise
             done = f"{len(self.runs)} of {len(self.plans)} ladders"
             sys.stderr.write(f"Stopped by Ctrl-C after {done}; this is what they say.\n")
             return INTERRUPTED

@@ -19,6 +19,8 @@ RULES: dict[str, Rule] = {
     "z": z,
 }
 
+_SEEDS = 1 << 64
+
 __all__ = ["RULES", "Pick", "Rule", "Snapshot", "look", "pick", "snapshot_of"]
 
 
@@ -31,4 +33,4 @@ def pick(rule: str, snapshot: Snapshot, k: int, seed: int) -> list[Pick]:
         raise UserError(f"The number of matches to choose must be at least 0, not {k}.")
     if k == 0 or len(snapshot.active) < snapshot.seats:
         return []
-    return RULES[rule](snapshot, k, np.random.Generator(np.random.PCG64(seed)))
+    return RULES[rule](snapshot, k, np.random.Generator(np.random.PCG64(seed % _SEEDS)))
