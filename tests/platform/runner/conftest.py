@@ -87,9 +87,10 @@ class Threads(Agent):
 NAMES = ("waits", "exits", "segfaults", "eats", "threads")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def outsiders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A package with these agents, installed for every process that is started from here."""
+    """A package with these agents, installed for every process that is started from here while these tests run: other
+    modules' tests, on the same worker of pytest, know nothing of it."""
     folder = tmp_path_factory.mktemp("outsiders")
     points = {name: f"runner_agents:{name.title()}" for name in NAMES}
     write_package(folder, {"runner_agents.py": SOURCE}, {"rung.agents": points})
