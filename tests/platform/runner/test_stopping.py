@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import psutil
@@ -44,9 +43,7 @@ def test_stopping_now_gives_all_back(address: str, outsiders: Path, tmp_path: Pa
     assert numbers(runner.stop(now=True)) == [3, 4]
     assert runner.collect(10.0) == []
     assert runner.stop(now=True) == []
-    for pid in pids:
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    until(lambda: not any(psutil.pid_exists(pid) for pid in pids))  # Ray's node ends its workers as it goes
 
 
 def test_no_workers_is_a_mistake() -> None:
