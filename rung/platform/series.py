@@ -79,9 +79,10 @@ def play_series(planned: Sequence[Planned], workers: int) -> Iterator[MatchResul
     except BrokenProcessPool as error:
         raise WorkerDied from error
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
             child.terminate()
+        # Waited for, or Python's own clean-up at the end may meet a pool that is half gone.
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _in_order(pool: ProcessPoolExecutor, planned: Sequence[Planned], ahead: int) -> Iterator[MatchResult]:

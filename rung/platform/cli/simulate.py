@@ -143,10 +143,9 @@ def _simulated(plans: list[Plan], workers: int) -> Iterator[Run]:
     try:
         yield from pool.map(_simulate, plans)
     finally:
-        processes = list((pool._processes or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in processes:
+        for process in list((pool._processes or {}).values()):
             process.terminate()
+        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _simulate(plan: Plan) -> Run:
